@@ -1,0 +1,357 @@
+//! The sections of a resolved configuration. Section and key names are SkillOpt's where SkillOpt has them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{GateMetric, ReviewMode, TimeoutPolicy};
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    pub run: RunConfig,
+    pub model: ModelConfig,
+    pub train: TrainConfig,
+    pub gradient: GradientConfig,
+    pub optimizer: OptimizerConfig,
+    pub evaluation: EvaluationConfig,
+    pub review: ReviewConfig,
+    pub budget: BudgetConfig,
+    pub env: EnvConfig,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunConfig {
+    /// Folder name under the runs root; empty: made from the config's file name and the time.
+    pub name: String,
+}
+
+/// Which program answers a role's calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// Any OpenAI-compatible HTTP server.
+    #[default]
+    OpenaiChat,
+    /// The libtorch worker `planish-torch`.
+    Local,
+    /// The built-in edit search (optimizer role only; no model).
+    EditSearch,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelConfig {
+    pub target: RoleConfig,
+    pub optimizer: RoleConfig,
+    /// Worker command; empty: `planish-torch` beside the `planish` binary, else on PATH.
+    pub worker_command: Vec<String>,
+    /// GGUF file for `local`; empty: the demo model under `$PLANISH_HOME`.
+    pub model_file: String,
+    /// Intra-op threads of the worker; 0: all cores.
+    pub worker_threads: usize,
+    /// Most sequences the worker decodes at once.
+    pub worker_batch: usize,
+    /// Replay recorded calls from this `calls` folder and make none; empty: off.
+    pub replay_from: String,
+    /// Retries of one call after a retryable fault.
+    pub max_retries: u32,
+    pub connect_timeout_s: f64,
+    /// Longest silence inside a reply.
+    pub read_timeout_s: f64,
+    /// Longest time for one attempt.
+    pub total_timeout_s: f64,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            target: RoleConfig::default(),
+            optimizer: RoleConfig::default(),
+            worker_command: Vec::new(),
+            model_file: String::new(),
+            worker_threads: 0,
+            worker_batch: 32,
+            replay_from: String::new(),
+            max_retries: 5,
+            connect_timeout_s: 10.0,
+            read_timeout_s: 60.0,
+            total_timeout_s: 300.0,
+        }
+    }
+}
+
+/// Routing and sampling of one role. A key is never a config value: only the name of an environment variable or
+/// a file that holds it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RoleConfig {
+    pub backend: Backend,
+    /// Model name as the server knows it.
+    pub model: String,
+    /// Up to and including `/v1`.
+    pub base_url: String,
+    /// Environment variable that holds the key; empty with an empty `api_key_file`: no key is sent.
+    pub api_key_env: String,
+    pub api_key_file: String,
+    pub temperature: Option<f64>,
+    pub top_p: Option<f64>,
+    pub top_k: Option<u32>,
+    pub max_tokens: u32,
+    pub stop: Vec<String>,
+    /// Send a per-call seed derived from `train.seed`.
+    pub send_seed: bool,
+    /// Stream replies (SSE).
+    pub stream: bool,
+}
+
+impl Default for RoleConfig {
+    fn default() -> Self {
+        Self {
+            backend: Backend::default(),
+            model: String::new(),
+            base_url: String::new(),
+            api_key_env: String::new(),
+            api_key_file: String::new(),
+            temperature: None,
+            top_p: None,
+            top_k: None,
+            max_tokens: 4096,
+            stop: Vec::new(),
+            send_seed: true,
+            stream: true,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainConfig {
+    pub num_epochs: u32,
+    /// 0: the loaded split's length; any other number must equal it.
+    pub train_size: usize,
+    pub batch_size: usize,
+    pub accumulation: usize,
+    pub seed: u64,
+}
+
+impl Default for TrainConfig {
+    fn default() -> Self {
+        Self { num_epochs: 4, train_size: 0, batch_size: 40, accumulation: 1, seed: 42 }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GradientConfig {
+    /// Trajectories per analyst call.
+    pub minibatch_size: usize,
+    /// Patches per merge call, at least 2.
+    pub merge_batch_size: usize,
+    pub analyst_workers: usize,
+    pub failure_only: bool,
+}
+
+impl Default for GradientConfig {
+    fn default() -> Self {
+        Self { minibatch_size: 8, merge_batch_size: 8, analyst_workers: 16, failure_only: false }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheduler {
+    Constant,
+    Linear,
+    #[default]
+    Cosine,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UpdateMode {
+    #[default]
+    Patch,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OptimizerConfig {
+    /// Most edits per step (the edit budget).
+    pub learning_rate: usize,
+    pub min_learning_rate: usize,
+    pub lr_scheduler: Scheduler,
+    pub skill_update_mode: UpdateMode,
+}
+
+impl Default for OptimizerConfig {
+    fn default() -> Self {
+        Self {
+            learning_rate: 4,
+            min_learning_rate: 2,
+            lr_scheduler: Scheduler::Cosine,
+            skill_update_mode: UpdateMode::Patch,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EvaluationConfig {
+    pub use_gate: bool,
+    pub gate_metric: GateMetric,
+    /// Weight of soft in the mixed metric.
+    pub gate_mixed_weight: f64,
+    /// First N items of the selection split; 0: all.
+    pub sel_env_num: usize,
+    pub test_env_num: usize,
+    pub eval_test: bool,
+}
+
+impl Default for EvaluationConfig {
+    fn default() -> Self {
+        Self {
+            use_gate: true,
+            gate_metric: GateMetric::Hard,
+            gate_mixed_weight: 0.5,
+            sel_env_num: 0,
+            test_env_num: 0,
+            eval_test: true,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReviewConfig {
+    pub mode: ReviewMode,
+    /// Seconds until `on_timeout` applies to undecided edits; 0: no timeout.
+    pub timeout_s: u64,
+    pub on_timeout: TimeoutPolicy,
+}
+
+impl Default for ReviewConfig {
+    fn default() -> Self {
+        Self { mode: ReviewMode::Auto, timeout_s: 0, on_timeout: TimeoutPolicy::Wait }
+    }
+}
+
+/// Hard limits, checked before every call; 0: no limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BudgetConfig {
+    pub max_calls: u64,
+    pub max_tokens: u64,
+    pub max_seconds: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnvKind {
+    #[default]
+    Qa,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SplitMode {
+    #[default]
+    Ratio,
+    SplitDir,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptStyle {
+    #[default]
+    Chat,
+    /// System and user template rendered one after the other as raw text to be continued.
+    Document,
+}
+
+/// How the answer is found in a reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerRule {
+    /// Inside the last `<answer_tag>…</answer_tag>`.
+    Tag,
+    /// First group (or whole match) of `answer_pattern`, last match.
+    Regex,
+    /// Last non-blank line.
+    #[default]
+    LastLine,
+    Whole,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScorerKind {
+    #[default]
+    Exact,
+    NormalizedExact,
+    F1,
+    Contains,
+    Regex,
+    Numeric,
+    Choice,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EnvConfig {
+    pub kind: EnvKind,
+    /// Markdown file of the seed skill, relative to the config file; empty: start from the empty skill.
+    pub skill_init: String,
+    pub split_mode: SplitMode,
+    /// Data file for `ratio`, relative to the config file. `demo:city|domain|upper` generates the demo task.
+    pub data_path: String,
+    /// Folder with train/, val/ and test/ for `split_dir`.
+    pub split_dir: String,
+    /// `a:b:c`, positive whole numbers.
+    pub split_ratio: String,
+    /// 0: `train.seed`.
+    pub split_seed: u64,
+    /// First N items of every split; 0: all.
+    pub limit: usize,
+    /// Rollouts in flight.
+    pub workers: usize,
+    pub prompt_style: PromptStyle,
+    /// minijinja over the item's fields and `skill`.
+    pub system_template: String,
+    pub user_template: String,
+    pub answer_rule: AnswerRule,
+    pub answer_tag: String,
+    pub answer_pattern: String,
+    pub scorer: ScorerKind,
+    /// Item field with the reference answer (text, number or list of them).
+    pub answer_field: String,
+    /// Item field with the task type; absent in an item: "qa".
+    pub type_field: String,
+    /// Absolute tolerance of `numeric`.
+    pub numeric_tolerance: f64,
+}
+
+impl Default for EnvConfig {
+    fn default() -> Self {
+        Self {
+            kind: EnvKind::Qa,
+            skill_init: String::new(),
+            split_mode: SplitMode::Ratio,
+            data_path: String::new(),
+            split_dir: String::new(),
+            split_ratio: "2:1:7".into(),
+            split_seed: 42,
+            limit: 0,
+            workers: 16,
+            prompt_style: PromptStyle::Chat,
+            system_template: "{{ skill }}".into(),
+            user_template: "{{ question }}".into(),
+            answer_rule: AnswerRule::LastLine,
+            answer_tag: "answer".into(),
+            answer_pattern: String::new(),
+            scorer: ScorerKind::Exact,
+            answer_field: "answers".into(),
+            type_field: "task_type".into(),
+            numeric_tolerance: 0.0,
+        }
+    }
+}

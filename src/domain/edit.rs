@@ -1,0 +1,130 @@
+//! Edits of a skill document and what applying them did.
+
+use serde::{Deserialize, Serialize};
+
+/// What an edit does. Unknown operations are kept so that they can be reported, never guessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EditOp {
+    Append,
+    InsertAfter,
+    Replace,
+    Delete,
+    #[serde(other)]
+    Unknown,
+}
+
+/// Which kind of trajectories motivated an edit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceType {
+    #[default]
+    Failure,
+    Success,
+}
+
+/// One proposed change. `target` and `content` are exact text, "" when absent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    pub op: EditOp,
+    #[serde(default)]
+    pub target: String,
+    #[serde(default)]
+    pub content: String,
+    /// How many trajectories speak for this edit.
+    #[serde(default = "one")]
+    pub support_count: u32,
+    #[serde(default)]
+    pub source_type: SourceType,
+    /// Level of the merge that produced it; `None` for an unmerged edit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge_level: Option<u32>,
+    /// Why, in the proposer's words (untrusted text).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rationale: String,
+    /// Ids of the training items that motivated the edit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub motivated_by: Vec<String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A reasoned list of edits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Patch {
+    #[serde(default)]
+    pub reasoning: String,
+    #[serde(default)]
+    pub edits: Vec<Edit>,
+}
+
+/// Result of applying one edit; names are SkillOpt's report statuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EditStatus {
+    AppliedAppend,
+    AppliedAppendBeforeProtectedRegion,
+    AppliedInsertAfter,
+    AppliedInsertAfterFallbackAppend,
+    AppliedInsertAfterFallbackBeforeProtectedRegion,
+    AppliedReplace,
+    AppliedDelete,
+    SkippedProtectedRegion,
+    SkippedInsertAfterTargetNotFound,
+    SkippedReplaceMissingTarget,
+    SkippedReplaceTargetNotFound,
+    SkippedDeleteMissingTarget,
+    SkippedDeleteTargetNotFound,
+    SkippedEmptyContent,
+    SkippedUnknownOp,
+    Error,
+}
+
+impl EditStatus {
+    pub fn applied(self) -> bool {
+        matches!(
+            self,
+            Self::AppliedAppend
+                | Self::AppliedAppendBeforeProtectedRegion
+                | Self::AppliedInsertAfter
+                | Self::AppliedInsertAfterFallbackAppend
+                | Self::AppliedInsertAfterFallbackBeforeProtectedRegion
+                | Self::AppliedReplace
+                | Self::AppliedDelete
+        )
+    }
+}
+
+/// One row of an apply report. `index` counts from 1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EditOutcome {
+    pub index: usize,
+    pub op: String,
+    /// First 200 characters of the target.
+    pub target: String,
+    /// First 200 characters of the content.
+    pub content_preview: String,
+    pub status: EditStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Apply report with its counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EditReport {
+    pub total: usize,
+    pub applied: usize,
+    pub skipped: usize,
+    pub errors: usize,
+    pub rows: Vec<EditOutcome>,
+}
+
+impl EditReport {
+    pub fn from_rows(rows: Vec<EditOutcome>) -> Self {
+        let applied = rows.iter().filter(|row| row.status.applied()).count();
+        let errors = rows.iter().filter(|row| row.status == EditStatus::Error).count();
+        Self { total: rows.len(), applied, errors, skipped: rows.len() - applied - errors, rows }
+    }
+}

@@ -1,0 +1,26 @@
+//! Plain data of the trade: skills, edits, items, rollouts, scores, verdicts, records.
+//! No IO, no async, no formatting for a screen.
+
+mod analysis;
+mod chat;
+mod edit;
+mod effect;
+mod gate;
+mod item;
+mod phase;
+mod record;
+mod review;
+mod rollout;
+mod skill;
+
+pub use analysis::{Brief, FailedAttempt, StepMemory, TokenUsage, Trajectory};
+pub use chat::{ChatReply, ChatRequest, FinishReason, Message, Prompt, Role, Sampling, Speaker, Usage};
+pub use edit::{Edit, EditOp, EditOutcome, EditReport, EditStatus, Patch, SourceType};
+pub use effect::{EffectKey, fingerprint, short_hash};
+pub use gate::{GateDecision, GateMetric, GateScore, Verdict};
+pub use item::{Dataset, Evaluator, HeldOut, Item, Split};
+pub use phase::Phase;
+pub use record::{ApplySummary, StepRecord, StepRef};
+pub use review::{Author, Decision, ReviewClose, ReviewMode, TimeoutPolicy};
+pub use rollout::{Rollout, Score};
+pub use skill::{Skill, skill_hash};

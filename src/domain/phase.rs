@@ -1,0 +1,47 @@
+//! The stages of one optimisation step, in order.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    Baseline,
+    Rollout,
+    Reflect,
+    Aggregate,
+    Select,
+    Review,
+    Update,
+    Evaluate,
+    Gate,
+    Test,
+}
+
+impl Phase {
+    /// The phases of a step as the header shows them.
+    pub const STEP: [Phase; 8] = [
+        Phase::Rollout,
+        Phase::Reflect,
+        Phase::Aggregate,
+        Phase::Select,
+        Phase::Review,
+        Phase::Update,
+        Phase::Evaluate,
+        Phase::Gate,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Rollout => "rollout",
+            Self::Reflect => "reflect",
+            Self::Aggregate => "aggregate",
+            Self::Select => "select",
+            Self::Review => "review",
+            Self::Update => "update",
+            Self::Evaluate => "evaluate",
+            Self::Gate => "gate",
+            Self::Test => "test",
+        }
+    }
+}

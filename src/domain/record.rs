@@ -1,0 +1,60 @@
+//! What one finished step was, as `history.json` keeps it (times come from the journal, not from here).
+
+use serde::{Deserialize, Serialize};
+
+use super::{GateMetric, TokenUsage, Verdict};
+
+/// Position of a step: `epoch` and `step` count from 1, `step_in_epoch` from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StepRef {
+    pub epoch: u32,
+    pub step: u32,
+    pub step_in_epoch: u32,
+}
+
+impl StepRef {
+    /// Prefix of this step's effect paths, `e02/s005`.
+    pub fn path(self) -> String {
+        format!("e{:02}/s{:03}", self.epoch, self.step)
+    }
+}
+
+/// One row of the history; field names are SkillOpt's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepRecord {
+    #[serde(flatten)]
+    pub at: StepRef,
+    pub tokens: TokenUsage,
+    pub rollout_hard: f64,
+    pub rollout_soft: f64,
+    pub rollout_n: usize,
+    pub n_patches: usize,
+    pub n_failure_patches: usize,
+    pub n_success_patches: usize,
+    pub n_edits_merged: usize,
+    pub n_edits_ranked: usize,
+    pub edit_budget: Option<usize>,
+    pub support_counts: Vec<u32>,
+    pub candidate_hash: Option<String>,
+    pub candidate_skill_len: Option<usize>,
+    pub edit_apply_summary: Option<ApplySummary>,
+    pub selection_hard: Option<f64>,
+    pub selection_soft: Option<f64>,
+    pub gate_metric: GateMetric,
+    pub candidate_gate_score: Option<f64>,
+    pub action: Verdict,
+    pub current_score: f64,
+    pub best_score: f64,
+    pub best_step: u32,
+    pub current_origin: String,
+    pub best_origin: String,
+    pub skill_len: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApplySummary {
+    pub total: usize,
+    pub applied: usize,
+    pub skipped: usize,
+    pub errors: usize,
+}

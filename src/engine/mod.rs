@@ -1,0 +1,5 @@
+//! The run loop: deterministic control flow around memoised effects.
+
+mod service;
+
+pub use service::RunService;

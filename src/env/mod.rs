@@ -1,0 +1,30 @@
+//! Environments: items per split, one rollout of an item under a skill, its score.
+
+use futures_util::future::BoxFuture;
+
+use crate::domain::{Item, Rollout, Sampling};
+use crate::model::{ChatModel, LiveSink, ModelError};
+
+/// What a rollout needs besides item and skill.
+pub struct RolloutContext<'a> {
+    pub target: &'a dyn ChatModel,
+    /// Effect path, also of the model call (`…/ITEM#0`; further turns append `/t1` …).
+    pub path: &'a str,
+    /// Stage for usage accounting: `rollout` or `evaluation`.
+    pub stage: &'a str,
+    pub sampling: Sampling,
+    pub live: &'a LiveSink,
+}
+
+pub trait Environment: Send + Sync {
+    /// Kind and version of templates, extraction and scorer; part of evaluation fingerprints.
+    fn version(&self) -> &str;
+
+    /// Runs the target on one item and scores the reply. An unanswered call is an error, never a score.
+    fn rollout<'a>(
+        &'a self,
+        item: &'a Item,
+        skill: &'a str,
+        context: RolloutContext<'a>,
+    ) -> BoxFuture<'a, Result<Rollout, ModelError>>;
+}

@@ -1,0 +1,293 @@
+//! The event enum: externally tagged, past tense, additive.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{
+    Author, Decision, Edit, EditReport, EffectKey, GateDecision, GateScore, Patch, Phase, ReviewClose,
+    ReviewMode, Rollout, Skill, SourceType, StepRecord, StepRef, Usage,
+};
+
+/// What is known before the first step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunPlan {
+    pub epochs: u32,
+    pub steps_per_epoch: u32,
+    pub total_steps: u32,
+    pub batch_size: usize,
+    pub train: usize,
+    pub val: usize,
+    pub test: usize,
+    pub target: String,
+    pub optimizer: String,
+    pub env: String,
+    pub review: ReviewMode,
+}
+
+/// Why an evaluation runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvalPurpose {
+    Baseline,
+    Candidate,
+    TestBase,
+    TestBest,
+}
+
+/// A result that may be missing: an infrastructure failure is never a score.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemResult {
+    Scored(Box<Rollout>),
+    /// Not answered after all retries: error text, redacted.
+    Missing {
+        item: String,
+        error: String,
+    },
+}
+
+impl ItemResult {
+    pub fn item(&self) -> &str {
+        match self {
+            ItemResult::Scored(rollout) => &rollout.item,
+            ItemResult::Missing { item, .. } => item,
+        }
+    }
+
+    pub fn rollout(&self) -> Option<&Rollout> {
+        match self {
+            ItemResult::Scored(rollout) => Some(rollout),
+            ItemResult::Missing { .. } => None,
+        }
+    }
+}
+
+/// Test-split comparison of the base and the best skill, paired by item.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TestOutcome {
+    pub n: usize,
+    pub base_hard: f64,
+    pub base_soft: f64,
+    pub best_hard: f64,
+    pub best_soft: f64,
+    pub gained: usize,
+    pub lost: usize,
+    /// best_hard - base_hard and its 95 % interval.
+    pub delta: f64,
+    pub interval: (f64, f64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndStatus {
+    Completed,
+    Cancelled,
+    Failed,
+    BudgetExhausted,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+/// Everything that happens to a run. Two kinds of event share the journal: *engine* events, which the
+/// deterministic control flow produces in the same order on every resume, and *outside* events
+/// ([`Event::is_outside`]): what people and the machine did, at any time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    // --- engine events, in the order of the control flow ---
+    RunStarted {
+        v: u32,
+        run: String,
+        seed: u64,
+        config_hash: String,
+        skill: Skill,
+        plan: RunPlan,
+    },
+    PhaseStarted {
+        at: StepRef,
+        phase: Phase,
+    },
+    RolloutFinished {
+        key: EffectKey,
+        at: StepRef,
+        index: usize,
+        result: ItemResult,
+    },
+    AnalysisFinished {
+        key: EffectKey,
+        at: StepRef,
+        source: SourceType,
+        minibatch: usize,
+        items: Vec<String>,
+        /// `None`: the reply could not be used; `note` says why.
+        patch: Option<Patch>,
+        note: String,
+        usage: Usage,
+    },
+    MergeFinished {
+        at: StepRef,
+        patch: Patch,
+        model_merges: usize,
+        fallbacks: usize,
+        usage: Usage,
+    },
+    EditsSelected {
+        at: StepRef,
+        budget: usize,
+        patch: Patch,
+        note: String,
+        usage: Usage,
+    },
+    ReviewOpened {
+        at: StepRef,
+        mode: ReviewMode,
+        edits: Vec<Edit>,
+        current_hash: String,
+        /// The current skill with all edits applied, for the diff.
+        preview: String,
+        /// Seconds until `on_timeout` applies; `None` waits for ever.
+        timeout_s: Option<u64>,
+    },
+    ReviewClosed {
+        at: StepRef,
+        close: ReviewClose,
+        kept: Vec<Edit>,
+        rejected: Vec<RejectedEdit>,
+    },
+    SkillUpdated {
+        at: StepRef,
+        candidate: Skill,
+        report: EditReport,
+    },
+    EvaluationStarted {
+        eval: String,
+        purpose: EvalPurpose,
+        at: StepRef,
+        skill_hash: String,
+        n: usize,
+    },
+    EvaluationItemFinished {
+        key: EffectKey,
+        eval: String,
+        index: usize,
+        result: ItemResult,
+    },
+    EvaluationFinished {
+        eval: String,
+        score: GateScore,
+        curtailed: bool,
+        missing: usize,
+    },
+    GateDecided {
+        at: StepRef,
+        decision: Box<GateDecision>,
+    },
+    StepFinished {
+        record: Box<StepRecord>,
+        current_hash: String,
+        best_hash: String,
+    },
+    TestFinished {
+        outcome: TestOutcome,
+    },
+    RunFinished {
+        status: EndStatus,
+        reason: String,
+        best_hash: String,
+        best_step: u32,
+        best_score: f64,
+        /// The selection score the run began with.
+        baseline_score: f64,
+    },
+
+    // --- outside events ---
+    HostStarted {
+        host: String,
+        pid: u32,
+        resumed: bool,
+    },
+    EditDecided {
+        at: StepRef,
+        edit: usize,
+        decision: Decision,
+        by: Author,
+        rev: u64,
+    },
+    ReviewSubmitted {
+        at: StepRef,
+        by: Author,
+        rev: u64,
+    },
+    Paused {
+        by: Author,
+    },
+    Resumed {
+        by: Author,
+    },
+    CancelRequested {
+        by: Author,
+    },
+    ConfigChanged {
+        keys: Vec<String>,
+    },
+    Alert {
+        level: LogLevel,
+        code: String,
+        message: String,
+    },
+    Log {
+        level: LogLevel,
+        message: String,
+    },
+    /// A kind this version does not know (kept, shown raw).
+    #[serde(untagged)]
+    Unknown(serde_json::Map<String, serde_json::Value>),
+}
+
+/// An edit a reviewer struck out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectedEdit {
+    pub edit: Edit,
+    pub reason: String,
+    pub by: Option<Author>,
+}
+
+impl Event {
+    /// Not produced by the engine's control flow, so a resume passes over it.
+    pub fn is_outside(&self) -> bool {
+        matches!(
+            self,
+            Event::HostStarted { .. }
+                | Event::EditDecided { .. }
+                | Event::ReviewSubmitted { .. }
+                | Event::Paused { .. }
+                | Event::Resumed { .. }
+                | Event::CancelRequested { .. }
+                | Event::ConfigChanged { .. }
+                | Event::Alert { .. }
+                | Event::Log { .. }
+                | Event::Unknown(_)
+        )
+    }
+
+    /// The memoised effect this event is the result of.
+    pub fn effect(&self) -> Option<&EffectKey> {
+        match self {
+            Event::RolloutFinished { key, .. }
+            | Event::AnalysisFinished { key, .. }
+            | Event::EvaluationItemFinished { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+
+    /// Must be on disk before the run goes on.
+    pub fn is_milestone(&self) -> bool {
+        !matches!(self, Event::PhaseStarted { .. } | Event::Log { .. } | Event::EvaluationStarted { .. })
+    }
+}

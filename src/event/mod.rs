@@ -1,0 +1,15 @@
+//! The run's one truth: past-tense events, their JSON-lines codec, the fold into [`RunState`], and the lines
+//! that cross the socket. Nothing here does IO.
+
+mod codec;
+mod kind;
+mod state;
+mod wire;
+
+pub use codec::{FORMAT_VERSION, Record, Tail, decode_line, encode_line, scan};
+pub use kind::{EndStatus, EvalPurpose, Event, ItemResult, LogLevel, RejectedEdit, RunPlan, TestOutcome};
+pub use state::{
+    Analysis, EvalState, LogLine, ReviewEdit, ReviewState, RunInfo, RunState, RunStatus, SkillVersion,
+    StepState,
+};
+pub use wire::{AckResult, Client, ClientLine, Command, HostLine, Live, PROTOCOL, WatchRole};

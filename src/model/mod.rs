@@ -1,0 +1,62 @@
+//! Access to language models: one trait, its implementations, and what stands between them and the engine
+//! (record and replay, budget, retries, redaction).
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use crate::domain::{ChatReply, ChatRequest};
+use crate::event::Live;
+
+/// Takes high-rate news of calls; must be cheap and never block.
+pub type LiveSink = Arc<dyn Fn(Live) + Send + Sync>;
+
+/// A model, or something that answers the same contract. Retries are inside; a reply is complete and not empty.
+pub trait ChatModel: Send + Sync {
+    /// Names everything outside the request that determines a reply (backend, model, file hash); part of call
+    /// fingerprints and shown to people. Never a secret.
+    fn label(&self) -> &str;
+
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        live: &'a LiveSink,
+    ) -> BoxFuture<'a, Result<ChatReply, ModelError>>;
+}
+
+/// Log-likelihood of given continuations under a model.
+pub trait Likelihood: Send + Sync {
+    /// For each (prompt, continuation): sum of token log-probabilities (natural log) and number of tokens.
+    fn score<'a>(
+        &'a self,
+        pairs: &'a [(String, String)],
+    ) -> BoxFuture<'a, Result<Vec<(f64, usize)>, ModelError>>;
+}
+
+/// Why a call has no reply. Texts are redacted.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    #[error("authentication failed at {host}: {message}; check {remedy}")]
+    Authentication { host: String, message: String, remedy: String },
+    #[error("{host} refused the call with status {status}: {message}")]
+    Refused { host: String, status: u16, message: String },
+    #[error("no reply from {host} after {attempts} attempts: {message}")]
+    NoReply { host: String, attempts: u32, message: String },
+    #[error("budget exhausted: {limit}")]
+    Budget { limit: String },
+    #[error("replay has no recorded reply for {path} (request fingerprint {fingerprint})")]
+    NotRecorded { path: String, fingerprint: String },
+    #[error("worker: {message}")]
+    Worker { message: String },
+    #[error("cannot record the call: {message}")]
+    Store { message: String },
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl ModelError {
+    /// The run cannot go on: nothing further would be answered either.
+    pub fn ends_run(&self) -> bool {
+        !matches!(self, ModelError::Refused { .. } | ModelError::NoReply { .. })
+    }
+}
