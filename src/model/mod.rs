@@ -3,6 +3,7 @@
 
 mod budget;
 mod completion;
+pub mod edit_search;
 mod http;
 pub mod mock;
 mod record;
