@@ -80,7 +80,7 @@ async fn ask(fake: &Arc<Fake>, brief: Option<Brief>) -> Result<Value, ModelError
     };
     let live: LiveSink = Arc::new(|_| {});
     let reply = search.chat(&request, &live).await?;
-    assert_eq!(reply.usage, Usage::default());
+    assert_eq!(reply.usage, Usage { calls: 1, ..Usage::default() });
     Ok(serde_json::from_str(&reply.text).unwrap())
 }
 
@@ -178,7 +178,7 @@ async fn adds_and_drops_sentences() {
 #[tokio::test]
 async fn does_not_repeat_what_was_turned_down() {
     let attempt = FailedAttempt {
-        summary: "append: Text: Bo lives0 in0 Rome now0.\nRome".into(),
+        summary: "[append] Text: Bo lives0 in0 Rome now0. Rome (item t0)".into(),
         why: "rejected by reviewer because it leaks".into(),
     };
     let memory = StepMemory {
