@@ -85,6 +85,8 @@ pub enum Fault {
     InvalidUtf8,
     /// A complete stream without `[DONE]`.
     NoDone,
+    /// A stream that ends cleanly in the middle of the reply (a proxy that lost its server).
+    Cut,
     /// An answer of this many bytes, for limits.
     Huge { bytes: usize },
 }

@@ -162,6 +162,11 @@ impl Connection {
                 event(&mut body, &shape.chunk_json(Some("no done"), Some("stop")));
                 self.raw(shape, &body, &shape.whole_json("no done", "stop").to_string()).await
             }
+            Fault::Cut => {
+                let mut body = String::new();
+                event(&mut body, &shape.chunk_json(Some("half of a "), None));
+                self.raw(shape, &body, "{\"cho").await
+            }
             Fault::Huge { bytes } => {
                 self.reply(shape, &"x".repeat(*bytes), "stop").await?;
                 Ok(After::Keep)
