@@ -135,6 +135,8 @@ pub struct Script {
     pub latency_ms: u64,
     /// Characters per stream chunk; 0: 8.
     pub chunk: usize,
+    /// Pause before every stream chunk, to watch text arrive.
+    pub chunk_delay_ms: u64,
     /// Leave usage out of answers.
     pub no_usage: bool,
     pub chaos: Option<Chaos>,
