@@ -1,4 +1,4 @@
-//! Merges and ranks edits by support, measured gain and variety. Must not call a model.
+//! Merges and ranks edits by support, measured gain and novelty. Must not call a model.
 
 use std::collections::HashSet;
 
@@ -6,9 +6,6 @@ use serde_json::{Value, json};
 
 use super::measure::Measured;
 use crate::domain::{Edit, EditOp, Patch};
-
-/// Two examples that share more than this share of their words (Jaccard) are of one kind: same template or same value.
-const SAME_KIND: f64 = 0.35;
 
 /// All edits of the patches: equal ones joined with their support summed, later edits of a text that an earlier one
 /// already takes away left out, ordered by support, then gain, then first appearance.
@@ -52,35 +49,41 @@ fn removes_target(edit: &Edit) -> bool {
     }
 }
 
-/// Up to `budget` edits by gain and variety.
+/// Up to `budget` edits by gain and novelty.
 pub fn rank(patch: &Patch, budget: usize) -> Value {
     let selected = pick(&patch.edits, &[], budget);
     let reasoning = format!(
-        "built-in edit search: {} of {} edits by gain in log-likelihood, different kinds first",
+        "built-in edit search: {} of {} edits by gain in log-likelihood and novelty",
         selected.len(),
         patch.edits.len()
     );
     json!({"reasoning": reasoning, "selected_indices": selected})
 }
 
-/// Indices of up to `limit` edits, best gain first, but an edit of a kind that is already there (among `present` or
-/// the picked ones) only after all others.
+/// Indices of up to `limit` edits, picked one after the other by gain times novelty: 1 less the similarity to the most
+/// similar text among `present` and the picked ones, since a second example of one template teaches less.
 pub fn pick(edits: &[Edit], present: &[&str], limit: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..edits.len()).collect();
-    order.sort_by(|a, b| by_gain(&edits[*a], &edits[*b]));
-    let mut picked: Vec<usize> = Vec::new();
-    let mut later = Vec::new();
-    for index in order {
-        let content = edits[index].content.as_str();
-        let known = present.iter().copied().chain(picked.iter().map(|index| edits[*index].content.as_str()));
-        if known.into_iter().any(|known| similarity(known, content) > SAME_KIND) {
-            later.push(index);
-        } else {
-            picked.push(index);
+    let closest =
+        |edit: &Edit| present.iter().map(|text| similarity(text, &edit.content)).fold(0.0, f64::max);
+    let mut likeness: Vec<f64> = edits.iter().map(closest).collect();
+    let mut left: Vec<usize> = (0..edits.len()).collect();
+    let mut picked = Vec::new();
+    while picked.len() < limit && !left.is_empty() {
+        let worth = |index: usize| Measured::gain_of(&edits[index]) * (1.0 - likeness[index]);
+        // The first of equals, so that the order of a minibatch decides ties.
+        let mut best = 0;
+        for place in 1..left.len() {
+            if worth(left[place]) > worth(left[best]) {
+                best = place;
+            }
         }
+        let index = left.remove(best);
+        for other in &left {
+            likeness[*other] =
+                likeness[*other].max(similarity(&edits[index].content, &edits[*other].content));
+        }
+        picked.push(index);
     }
-    picked.extend(later);
-    picked.truncate(limit);
     picked
 }
 
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn rank_prefers_gain_but_different_kinds_first() {
+    fn rank_weighs_gain_by_novelty() {
         let edits = vec![
             gaining(append("Text: Bo went to Rome by car\nRome"), 0.9),
             gaining(append("Text: Al went to Bern by car\nBern"), 0.8),
@@ -146,7 +149,9 @@ mod tests {
             append("someone's free edit"),
         ];
         assert_eq!(rank(&patch(edits.clone()), 2)["selected_indices"], json!([0, 2]));
-        assert_eq!(rank(&patch(edits.clone()), 9)["selected_indices"], json!([0, 2, 3, 1]));
-        assert_eq!(rank(&patch(edits), 0)["selected_indices"], json!([]));
+        assert_eq!(rank(&patch(edits.clone()), 9)["selected_indices"], json!([0, 2, 1, 3]));
+        assert_eq!(rank(&patch(edits.clone()), 0)["selected_indices"], json!([]));
+        // What the skill shows already counts as well.
+        assert_eq!(pick(&edits, &["Text: Di went to Oslo by car\nOslo"], 1), [2]);
     }
 }

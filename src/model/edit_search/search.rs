@@ -15,7 +15,7 @@ use super::document::{
 };
 use super::measure::{Measured, Trial, compare, score};
 use super::rules::{fitting, library};
-use crate::domain::{Edit, StepMemory, Trajectory};
+use crate::domain::{Edit, EditOp, StepMemory, Trajectory};
 use crate::model::{Likelihood, ModelError};
 
 /// Items an edit is measured on.
@@ -28,8 +28,8 @@ const SCREENED_IN: usize = 3;
 const SENTENCES: usize = 6;
 /// A skill with this many examples swaps instead of growing.
 const MAX_EXAMPLES: usize = 8;
-/// Smallest gain (nats per token) that is worth an edit: less is rounding.
-const MIN_GAIN: f64 = 0.01;
+/// Smallest gain (nats per token) that is worth an edit: less does not change what is generated.
+const MIN_GAIN: f64 = 0.05;
 
 /// Characters of an edit by which a rejection of it is recognised.
 const MARK_CHARS: usize = 40;
@@ -228,7 +228,10 @@ impl Search<'_> {
     fn choose(&self, found: Vec<(Candidate, Measured)>, present: &[&str], budget: usize) -> Vec<Edit> {
         let mut edits = Vec::new();
         for (candidate, measured) in found {
-            if measured.gain() <= MIN_GAIN {
+            // A further example seldom harms; taking something away or rewording needs more than one witness.
+            let witnesses = if candidate.edit.op == EditOp::Append { 1 } else { 2 };
+            let mostly_better = 2 * measured.better as usize > measured.items;
+            if measured.gain() <= MIN_GAIN || measured.items < witnesses || !mostly_better {
                 continue;
             }
             let mut edit = candidate.edit;

@@ -126,7 +126,7 @@ async fn never_scores_an_example_on_itself() {
 #[tokio::test]
 async fn proposes_nothing_without_other_items_or_without_gain() {
     let (patch, value) = edits(analyze(INTRO, vec![city(0)], 4, Vec::new())).await;
-    assert!(patch.edits.iter().all(|edit| edit.motivated_by.is_empty()), "{value}");
+    assert_eq!(patch.edits, [], "{value}");
     let dull = |n: usize| {
         let mut dull = city(n);
         dull.task = dull.task.replace("now", "bad");
@@ -134,6 +134,9 @@ async fn proposes_nothing_without_other_items_or_without_gain() {
     };
     let (patch, value) = edits(analyze(INTRO, (0..4).map(dull).collect(), 4, Vec::new())).await;
     assert!(patch.edits.iter().all(|edit| !edit.content.contains("Text:")), "{value}");
+    let skill = format!("{INTRO}\nText: it is bad.\nbad\n");
+    let (patch, value) = edits(analyze(&skill, vec![city(0)], 4, Vec::new())).await;
+    assert_eq!(patch.edits, [], "one item is too few to take an example away: {value}");
     let (patch, value) = edits(analyze(INTRO, Vec::new(), 4, Vec::new())).await;
     assert_eq!(patch.edits, []);
     assert!(value["patch"]["reasoning"].as_str().unwrap().contains("no item to measure on"));
