@@ -285,11 +285,11 @@ async fn keys_do_not_travel_in_the_clear() {
         assert!(matches!(error, HttpSetupError::KeyOverPlainHttp { .. }), "{error:?}");
         assert!(error.to_string().contains("environment variable TEST_KEY"), "{error}");
     }
-    for url in
-        ["http://localhost:1/v1", "http://127.0.0.2/v1", "http://[::1]:8000/v1", "https://example.invalid/v1"]
-    {
+    for url in ["http://localhost:1/v1", "http://127.0.0.2/v1", "http://[::1]:8000/v1"] {
         assert!(build(url).is_ok(), "{url}");
     }
+    // Without root certificates on the machine the client cannot be built, which is another matter.
+    assert!(matches!(build("https://example.invalid/v1"), Ok(_) | Err(HttpSetupError::Client { .. })));
     for url in ["", "example", "ftp://host/v1", "http://me:secretpassword@host/v1", "http://host/v1?key=x"] {
         let Err(error) = build(url) else { panic!("{url} accepted") };
         assert!(matches!(error, HttpSetupError::BadUrl { .. }), "{error:?}");
