@@ -1,6 +1,9 @@
 //! Access to language models: one trait, its implementations, and what stands between them and the engine
 //! (record and replay, budget, retries, redaction).
 
+pub mod local;
+pub mod worker_protocol;
+
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
