@@ -3,12 +3,15 @@
 
 mod budget;
 mod completion;
+pub mod edit_search;
 mod http;
+pub mod local;
 pub mod mock;
 mod record;
 mod redact;
 mod retry;
 mod sse;
+pub mod worker_protocol;
 
 pub use budget::{Budget, CallPlan, Metered, Reservation, check_minimum, minimum_calls};
 pub use http::{ApiKey, HttpSettings, HttpSetupError, MAX_REPLY_BYTES, OpenAiChat};
