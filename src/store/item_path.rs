@@ -50,7 +50,7 @@ pub fn decode_item_id(name: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name;
     while let Some(at) = rest.find('%') {
-        bytes.extend_from_slice(rest[..at].as_bytes());
+        bytes.extend_from_slice(&rest.as_bytes()[..at]);
         bytes.push(u8::from_str_radix(rest.get(at + 1..at + 3)?, 16).ok()?);
         rest = &rest[at + 3..];
     }
