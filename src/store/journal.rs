@@ -75,8 +75,7 @@ impl JournalFile {
             }
             let line = encode_line(record)
                 .map_err(|error| StoreError::Unreadable { seq: found, problem: error.to_string() })?;
-            // JSON writes NaN and infinity as null, and an event with a null score reads back as one of an unknown
-            // kind: the resumed run would differ without a word.
+            // JSON writes NaN and infinity as null: such a line would make the whole journal unreadable.
             if !decode_line(&line).is_ok_and(|again| again == *record) {
                 let problem = "a number is not finite".to_owned();
                 return Err(StoreError::Unreadable { seq: found, problem });
