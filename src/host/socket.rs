@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn private_dir() -> tempfile::TempDir {
-        tempfile::tempdir().unwrap()
+        tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap()
     }
 
     #[tokio::test]
