@@ -37,14 +37,19 @@ pub struct Tail {
 /// Reads all lines. A last line without newline, or that does not parse, is torn; a bad line before the last is
 /// damage and an error that names the line (from 1).
 pub fn scan(bytes: &[u8]) -> Result<Tail, String> {
+    scan_after(bytes, 0)
+}
+
+/// [`scan`] of what follows the first `lines` lines of a journal.
+pub fn scan_after(bytes: &[u8], lines: u64) -> Result<Tail, String> {
     let mut records = Vec::new();
     let mut valid_len = 0;
     let mut rest = bytes;
     while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
         let (line, after) = (&rest[..end], &rest[end + 1..]);
-        let number = records.len() + 1;
+        let number = lines + records.len() as u64 + 1;
         match decode_line(line) {
-            Ok(record) if record.seq == number as u64 => records.push(record),
+            Ok(record) if record.seq == number => records.push(record),
             Ok(record) => return Err(format!("line {number} has seq {} (expected {number})", record.seq)),
             Err(_) if after.is_empty() => break,
             Err(error) => return Err(format!("line {number} is damaged: {error}")),
@@ -72,6 +77,14 @@ mod tests {
             "{\"seq\":1,\"at\":5,\"log\":{\"level\":\"info\",\"message\":\"hello\"}}\n"
         );
         assert_eq!(decode_line(&line).unwrap(), log(1));
+    }
+
+    #[test]
+    fn scores_survive_bit_for_bit() {
+        for score in [107.0 / 430.0, 1.0 / 3.0, 7.249698080904982e-168, f64::MIN_POSITIVE] {
+            let text = serde_json::to_string(&score).unwrap();
+            assert_eq!(serde_json::from_str::<f64>(&text).unwrap().to_bits(), f64::to_bits(score), "{text}");
+        }
     }
 
     #[test]

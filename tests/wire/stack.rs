@@ -1,0 +1,1 @@
+//! Record, replay and budget around the HTTP model.
