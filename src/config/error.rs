@@ -68,11 +68,12 @@ pub struct ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: ", self.place)?;
-        if !self.key.is_empty() {
-            write!(out, "{}: ", self.key)?;
-        }
-        write!(out, "{}; {}", self.problem, self.remedy)
+        let key = if self.key.is_empty() { String::new() } else { format!("{}: ", self.key) };
+        let line = format!("{}: {key}{}; {}", self.place, self.problem, self.remedy);
+        // Keys, values and file names come from files that others wrote: they must not steer the terminal.
+        line.chars().try_for_each(|c| {
+            if c.is_control() { write!(out, "{}", c.escape_default()) } else { write!(out, "{c}") }
+        })
     }
 }
 

@@ -162,6 +162,14 @@ fn unknown_keys_name_the_nearest_known_one() {
 }
 
 #[test]
+fn complaints_cannot_steer_the_terminal() {
+    let folder = Folder::new(&[("run.toml", "\"\\u001b[31mred\\u0007\" = 1\n")]);
+    let told = folder.load(&["x\u{1b}]52;c;aGk=\u{7}"]).unwrap_err().to_string();
+    assert!(told.contains("\\u{1b}[31mred\\u{7}: unknown key"), "{told}");
+    assert!(!told.contains(['\u{1b}', '\u{7}']), "{told:?}");
+}
+
+#[test]
 fn unreadable_files_are_one_clear_complaint() {
     let folder = Folder::new(&[("run.toml", "[train]\nseed = 1\nbatch_size = = 2\n")]);
     let told = folder.told(&[]);
@@ -248,7 +256,6 @@ fn rules_across_keys() {
             "set together with api_key_env",
         ),
         (&["review.mode=manual", "review.timeout_s=60"], "review.timeout_s: has no effect"),
-        (&["review.mode=manual", "review.on_timeout=accept"], "review.on_timeout: never applies"),
         (&["env.data_path="], "env.data_path: not set, but env.split_mode ratio needs it"),
         (&["env.data_path=nowhere.json"], "nowhere.json; relative paths start at"),
         (&["env.split_mode=split_dir"], "env.split_dir: not set"),
@@ -294,6 +301,9 @@ fn settings_without_effect_are_warned_about() {
         "{warnings}"
     );
     assert!(warnings.contains("run.toml:7: env.numeric_tolerance: not used"), "{warnings}");
+    let loaded = demo("").load(&["review.mode=manual", "review.on_timeout=accept"]).unwrap();
+    let expected = "command line: review.on_timeout: never applies, since review.timeout_s is 0";
+    assert_eq!(loaded.warnings, [expected]);
 }
 
 #[test]

@@ -133,8 +133,7 @@ impl Rules<'_> {
         }
         match (review.timeout_s, review.on_timeout) {
             (0, TimeoutPolicy::Accept | TimeoutPolicy::Reject) => {
-                let remedy = "set review.timeout_s in seconds, or on_timeout = \"wait\"";
-                self.refuse("review.on_timeout", "never applies: review.timeout_s is 0", remedy);
+                self.warn("review.on_timeout", "never applies, since review.timeout_s is 0");
             }
             (1.., TimeoutPolicy::Wait) => {
                 let remedy = "set review.on_timeout to accept or reject, or timeout_s to 0";
