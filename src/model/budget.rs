@@ -100,11 +100,30 @@ impl Drop for Reservation<'_> {
 pub struct Metered<M> {
     inner: M,
     budget: Arc<Budget>,
+    estimates: bool,
 }
 
 impl<M: ChatModel> Metered<M> {
     pub fn new(inner: M, budget: Arc<Budget>) -> Self {
-        Self { inner, budget }
+        Self { inner, budget, estimates: false }
+    }
+
+    /// Charges a quarter of the bytes for replies without reported usage, so that a token limit holds for servers that
+    /// leave it out. The usage of the reply is not touched.
+    pub fn estimating(self) -> Self {
+        Self { estimates: true, ..self }
+    }
+
+    fn tokens(&self, request: &ChatRequest, reply: &ChatReply) -> u64 {
+        let reported = reply.usage.prompt_tokens + reply.usage.completion_tokens;
+        if reported > 0 || !self.estimates {
+            return reported;
+        }
+        let sent: usize = match &request.prompt {
+            Prompt::Chat(messages) => messages.iter().map(|message| message.content.len()).sum(),
+            Prompt::Text(text) => text.len(),
+        };
+        (sent + reply.text.len()).div_ceil(4) as u64
     }
 }
 
@@ -121,60 +140,10 @@ impl<M: ChatModel> ChatModel for Metered<M> {
         Box::pin(async move {
             let reservation = self.budget.reserve()?;
             let reply = self.inner.chat(request, live).await?;
-            reservation.charge(tokens(request, &reply));
+            reservation.charge(self.tokens(request, &reply));
             Ok(reply)
         })
     }
-}
-
-/// Tokens of a call. A server that reports no usage is charged a quarter of the bytes, so that a token limit holds
-/// there too; the reported usage itself is not touched.
-fn tokens(request: &ChatRequest, reply: &ChatReply) -> u64 {
-    let reported = reply.usage.prompt_tokens + reply.usage.completion_tokens;
-    if reported > 0 {
-        return reported;
-    }
-    let sent: usize = match &request.prompt {
-        Prompt::Chat(messages) => messages.iter().map(|message| message.content.len()).sum(),
-        Prompt::Text(text) => text.len(),
-    };
-    (sent + reply.text.len()).div_ceil(4) as u64
-}
-
-/// The numbers that fix how many target calls a run makes at least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallPlan {
-    pub steps: u64,
-    /// Rollouts of one step (`batch_size` times `accumulation`).
-    pub rollouts_per_step: u64,
-    /// Selection items that are evaluated.
-    pub val: u64,
-    /// Test items that are evaluated.
-    pub test: u64,
-    pub eval_test: bool,
-}
-
-/// Fewest model calls of a whole run: the baseline on the selection split, every step's rollouts, and the final test of
-/// the base and of the best skill. Reflection and candidate evaluations come on top when there is something to improve.
-pub fn minimum_calls(plan: &CallPlan) -> u64 {
-    let test = if plan.eval_test { 2 * plan.test } else { 0 };
-    plan.val + plan.steps * plan.rollouts_per_step + test
-}
-
-/// Refuses a run that could not end within its call limit.
-///
-/// # Errors
-/// [`ModelError::Budget`] naming both numbers.
-pub fn check_minimum(limits: &BudgetConfig, plan: &CallPlan) -> Result<(), ModelError> {
-    let minimum = minimum_calls(plan);
-    if limits.max_calls == 0 || minimum <= limits.max_calls {
-        return Ok(());
-    }
-    let limit = format!(
-        "this run makes at least {minimum} calls, budget.max_calls = {}; raise it or shrink the run",
-        limits.max_calls
-    );
-    Err(ModelError::Budget { limit })
 }
 
 #[cfg(test)]
@@ -221,16 +190,5 @@ mod tests {
         assert!(budget.reserve().is_ok());
         tokio::time::advance(Duration::from_secs(1)).await;
         assert!(limit(&budget).contains("10 seconds used, budget.max_seconds = 10"));
-    }
-
-    #[test]
-    fn a_run_whose_minimum_exceeds_the_limit_is_refused_with_both_numbers() {
-        let plan = CallPlan { steps: 4, rollouts_per_step: 10, val: 60, test: 100, eval_test: true };
-        assert_eq!(minimum_calls(&plan), 60 + 40 + 200);
-        assert_eq!(minimum_calls(&CallPlan { eval_test: false, ..plan }), 100);
-        assert_eq!(check_minimum(&limits(0, 0, 0), &plan), Ok(()));
-        assert_eq!(check_minimum(&limits(300, 0, 0), &plan), Ok(()));
-        let error = check_minimum(&limits(299, 0, 0), &plan).unwrap_err().to_string();
-        assert!(error.contains("at least 300 calls") && error.contains("max_calls = 299"), "{error}");
     }
 }

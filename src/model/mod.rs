@@ -11,13 +11,15 @@ mod record;
 mod redact;
 mod retry;
 mod sse;
+mod stack;
 pub mod worker_protocol;
 
-pub use budget::{Budget, CallPlan, Metered, Reservation, check_minimum, minimum_calls};
+pub use budget::{Budget, Metered, Reservation};
 pub use http::{ApiKey, HttpSettings, HttpSetupError, MAX_REPLY_BYTES, OpenAiChat};
 pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;
+pub use stack::{LocalBackend, ModelStack, SetupError, StackParts};
 
 use std::sync::Arc;
 

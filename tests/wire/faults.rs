@@ -47,7 +47,8 @@ async fn retryable_statuses_are_tried_again() {
 
 #[tokio::test]
 async fn broken_answers_are_tried_again() {
-    survives(|| vec![Answer::Fault(Fault::Drop), Answer::Fault(Fault::Malformed)]).await;
+    survives(|| vec![Answer::Fault(Fault::Drop), Answer::Fault(Fault::Cut), Answer::Fault(Fault::Malformed)])
+        .await;
     survives(|| vec![Answer::Fault(Fault::Empty), "  \n ".into()]).await;
     survives(|| vec![Answer::Fault(Fault::ErrorInBody { code: 502.into() })]).await;
 }

@@ -87,6 +87,17 @@ async fn text_prompts_stream_too() {
 }
 
 #[tokio::test]
+async fn text_is_told_as_it_arrives() {
+    let script = Script { chunk: 1, chunk_delay_ms: 1, ..Script::sequence(["slow".into()]) };
+    let server = serve(script).await;
+    let (sink, heard) = listen();
+    let reply = model(settings(&server)).chat(&chat("x"), &sink).await.unwrap();
+    assert_eq!(reply.text, "slow");
+    let heard = heard.lock().unwrap();
+    assert_eq!(heard.iter().filter(|live| matches!(live, Live::CallDelta { .. })).count(), 4);
+}
+
+#[tokio::test]
 async fn a_server_without_usage_still_counts_one_call() {
     let script = Script { no_usage: true, ..Script::sequence(["fine".into()]) };
     let server = serve(script).await;

@@ -69,8 +69,8 @@ impl ChatModel for EditSearch {
             let answer = self.answer(request).await;
             let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
             live(Live::CallFinished { path, ok: answer.is_ok(), tokens: 0, ms });
-            // No model was called, so there is no usage: not even a call.
-            let (finish, usage) = (FinishReason::Stop, Usage::default());
+            // A call like any other of the optimizer, but no model's: it has no tokens.
+            let (finish, usage) = (FinishReason::Stop, Usage { calls: 1, ..Usage::default() });
             answer.map(|text| ChatReply { text, finish, usage, ms, request_id: None })
         })
     }

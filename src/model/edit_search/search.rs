@@ -31,6 +31,9 @@ const MAX_EXAMPLES: usize = 8;
 /// Smallest gain (nats per token) that is worth an edit: less is rounding.
 const MIN_GAIN: f64 = 0.01;
 
+/// Characters of an edit by which a rejection of it is recognised.
+const MARK_CHARS: usize = 40;
+
 /// One minibatch of failures.
 pub struct Search<'a> {
     pub likelihood: &'a dyn Likelihood,
@@ -44,6 +47,8 @@ struct Candidate {
     edit: Edit,
     own_item: Option<usize>,
     what: String,
+    /// The text by which a summary of a rejected edit is recognised.
+    mark: String,
 }
 
 /// Scores of the unchanged skill by item index.
@@ -127,6 +132,7 @@ impl Search<'_> {
             edit: append(&self.block(item)),
             own_item: Some(item),
             what: format!("add item {} as a worked example", self.trajectories[item].item),
+            mark: self.block(item),
         };
         self.fresh_items(present).into_iter().map(add).collect()
     }
@@ -134,7 +140,12 @@ impl Search<'_> {
     fn removals(&self, present: &[&str]) -> Vec<Candidate> {
         let remove = |block: &&str| {
             let edit = delete_block(self.skill, block)?;
-            Some(Candidate { edit, own_item: None, what: "delete a worked example".into() })
+            Some(Candidate {
+                edit,
+                own_item: None,
+                what: "delete a worked example".into(),
+                mark: (*block).to_owned(),
+            })
         };
         present.iter().filter_map(remove).collect()
     }
@@ -145,6 +156,7 @@ impl Search<'_> {
             edit: replace(old, &self.block(item)),
             own_item: Some(item),
             what: format!("show item {} in place of a worked example", self.trajectories[item].item),
+            mark: self.block(item),
         };
         self.fresh_items(present).into_iter().map(swap).collect()
     }
@@ -162,7 +174,8 @@ impl Search<'_> {
         let mut candidates: Vec<Candidate> = Vec::new();
         for rule in rules {
             if let Some(edit) = delete_line(self.skill, &rule.text) {
-                candidates.push(Candidate { edit, own_item: None, what: "drop a sentence".into() });
+                let (what, mark) = ("drop a sentence".into(), rule.text.clone());
+                candidates.push(Candidate { edit, own_item: None, what, mark });
             }
         }
         let missing =
@@ -172,7 +185,8 @@ impl Search<'_> {
                 Some(line) => replace(line, &format!("{line}\n{}", rule.text)),
                 None => append(&rule.text),
             };
-            candidates.push(Candidate { edit, own_item: None, what: "add a sentence".into() });
+            let (what, mark) = ("add a sentence".into(), rule.text.clone());
+            candidates.push(Candidate { edit, own_item: None, what, mark });
         }
         Ok(candidates)
     }
@@ -185,7 +199,7 @@ impl Search<'_> {
         limit: usize,
     ) -> Result<Vec<(Candidate, Measured)>, ModelError> {
         let candidates: Vec<Candidate> =
-            candidates.into_iter().filter(|candidate| !self.was_rejected(&candidate.edit)).collect();
+            candidates.into_iter().filter(|candidate| !self.was_rejected(candidate)).collect();
         let items_of = |candidate: &Candidate| {
             let others = baseline.keys().copied().filter(|item| Some(*item) != candidate.own_item);
             others.take(limit).collect::<Vec<usize>>()
@@ -204,14 +218,11 @@ impl Search<'_> {
             .collect())
     }
 
-    /// Whether the gate or a reviewer has turned this edit down in this epoch.
-    fn was_rejected(&self, edit: &Edit) -> bool {
-        let text = if edit.content.is_empty() { &edit.target } else { &edit.content };
-        let text = text.trim();
-        self.memory
-            .iter()
-            .flat_map(|memory| &memory.failed_attempts)
-            .any(|attempt| attempt.summary.contains(text))
+    /// Whether the gate or a reviewer has turned this edit down in this epoch. Summaries may be cut and on one line.
+    fn was_rejected(&self, candidate: &Candidate) -> bool {
+        let mark: String = one_line(&candidate.mark).chars().take(MARK_CHARS).collect();
+        let mut attempts = self.memory.iter().flat_map(|memory| &memory.failed_attempts);
+        attempts.any(|attempt| one_line(&attempt.summary).contains(&mark))
     }
 
     fn choose(&self, found: Vec<(Candidate, Measured)>, present: &[&str], budget: usize) -> Vec<Edit> {
@@ -290,6 +301,10 @@ pub fn success_reply(batch: usize) -> Value {
         "success_patterns": [],
         "patch": {"reasoning": reasoning, "edits": []},
     })
+}
+
+fn one_line(text: &str) -> String {
+    text.replace("\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn best(measured: &[(Candidate, Measured)]) -> Option<(f64, &Candidate)> {

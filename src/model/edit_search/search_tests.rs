@@ -80,7 +80,7 @@ async fn ask(fake: &Arc<Fake>, brief: Option<Brief>) -> Result<Value, ModelError
     };
     let live: LiveSink = Arc::new(|_| {});
     let reply = search.chat(&request, &live).await?;
-    assert_eq!(reply.usage, Usage::default());
+    assert_eq!(reply.usage, Usage { calls: 1, ..Usage::default() });
     Ok(serde_json::from_str(&reply.text).unwrap())
 }
 
@@ -167,6 +167,15 @@ async fn a_full_skill_swaps_and_does_not_grow() {
 }
 
 #[tokio::test]
+async fn a_skill_grows_to_its_limit_and_no_further() {
+    let almost: String = (0..6).map(|n| format!("\nText: {n} thing{n} stands{n} here{n}\nX{n}\n")).collect();
+    let (patch, value) =
+        edits(analyze(&format!("{INTRO}{almost}"), (0..5).map(city).collect(), 9, vec![])).await;
+    let added = patch.edits.iter().filter(|edit| edit.op == crate::domain::EditOp::Append).count();
+    assert_eq!(added, 2, "{value}");
+}
+
+#[tokio::test]
 async fn adds_and_drops_sentences() {
     let (patch, value) = edits(analyze(INTRO, (0..4).map(city).collect(), 99, Vec::new())).await;
     let sentence = patch.edits.iter().find(|edit| edit.content.contains("Copy the answer"));
@@ -178,7 +187,7 @@ async fn adds_and_drops_sentences() {
 #[tokio::test]
 async fn does_not_repeat_what_was_turned_down() {
     let attempt = FailedAttempt {
-        summary: "append: Text: Bo lives0 in0 Rome now0.\nRome".into(),
+        summary: "[append] Text: Bo lives0 in0 Rome now0. Rome (item t0)".into(),
         why: "rejected by reviewer because it leaks".into(),
     };
     let memory = StepMemory {

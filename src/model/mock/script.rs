@@ -85,6 +85,8 @@ pub enum Fault {
     InvalidUtf8,
     /// A complete stream without `[DONE]`.
     NoDone,
+    /// A stream that ends cleanly in the middle of the reply (a proxy that lost its server).
+    Cut,
     /// An answer of this many bytes, for limits.
     Huge { bytes: usize },
 }
@@ -133,6 +135,8 @@ pub struct Script {
     pub latency_ms: u64,
     /// Characters per stream chunk; 0: 8.
     pub chunk: usize,
+    /// Pause before every stream chunk, to watch text arrive.
+    pub chunk_delay_ms: u64,
     /// Leave usage out of answers.
     pub no_usage: bool,
     pub chaos: Option<Chaos>,

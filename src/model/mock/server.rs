@@ -166,6 +166,7 @@ fn decide(shared: &Mutex<Shared>, request: Request, body: Value, chat: bool) -> 
         usage: (!script.no_usage)
             .then(|| ((system.len() + last.len()).div_ceil(4) as u64, reply_length.div_ceil(4) as u64)),
         chunk: if script.chunk == 0 { 8 } else { script.chunk },
+        delay: Duration::from_millis(script.chunk_delay_ms),
         request_id: format!("mock-{}", shared.count),
     };
     let latency = script.latency_ms;

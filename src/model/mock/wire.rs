@@ -2,6 +2,7 @@
 //! Must not decide what to answer.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -33,6 +34,8 @@ pub(super) struct Shape {
     pub(super) stream: bool,
     pub(super) usage: Option<(u64, u64)>,
     pub(super) chunk: usize,
+    /// Pause before every chunk of a stream.
+    pub(super) delay: Duration,
     pub(super) request_id: String,
 }
 
@@ -90,15 +93,20 @@ impl Connection {
     pub(super) async fn reply(&mut self, shape: &Shape, text: &str, finish: &str) -> std::io::Result<()> {
         if shape.stream {
             let mut body = String::new();
+            self.send_chunked_head(shape).await?;
             for piece in pieces(text, shape.chunk) {
                 event(&mut body, &shape.chunk_json(Some(&piece), None));
+                if !shape.delay.is_zero() {
+                    tokio::time::sleep(shape.delay).await;
+                    self.send_chunk(std::mem::take(&mut body).as_bytes()).await?;
+                }
             }
             event(&mut body, &shape.chunk_json(None, Some(finish)));
             if let Some(usage) = shape.usage_json() {
                 event(&mut body, &json!({"choices": [], "usage": usage}));
             }
             body.push_str("data: [DONE]\n\n");
-            self.send_chunked(shape, body.as_bytes()).await?;
+            self.send_chunk(body.as_bytes()).await?;
             self.end_chunked().await
         } else {
             self.send_json(200, &shape.headers(), &shape.whole_json(text, finish)).await
@@ -162,6 +170,11 @@ impl Connection {
                 event(&mut body, &shape.chunk_json(Some("no done"), Some("stop")));
                 self.raw(shape, &body, &shape.whole_json("no done", "stop").to_string()).await
             }
+            Fault::Cut => {
+                let mut body = String::new();
+                event(&mut body, &shape.chunk_json(Some("half of a "), None));
+                self.raw(shape, &body, "{\"cho").await
+            }
             Fault::Huge { bytes } => {
                 self.reply(shape, &"x".repeat(*bytes), "stop").await?;
                 Ok(After::Keep)
@@ -203,12 +216,22 @@ impl Connection {
     }
 
     async fn send_chunked(&mut self, shape: &Shape, body: &[u8]) -> std::io::Result<()> {
+        self.send_chunked_head(shape).await?;
+        self.send_chunk(body).await
+    }
+
+    async fn send_chunked_head(&mut self, shape: &Shape) -> std::io::Result<()> {
         let head = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n{}\r\n{:x}\r\n",
-            shape.headers(),
-            body.len()
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n{}\r\n",
+            shape.headers()
         );
-        self.send(&[head.as_bytes(), body, b"\r\n"].concat()).await
+        self.send(head.as_bytes()).await
+    }
+
+    /// `body` must not be empty: an empty chunk is the end.
+    async fn send_chunk(&mut self, body: &[u8]) -> std::io::Result<()> {
+        let size = format!("{:x}\r\n", body.len());
+        self.send(&[size.as_bytes(), body, b"\r\n"].concat()).await
     }
 
     async fn end_chunked(&mut self) -> std::io::Result<()> {
