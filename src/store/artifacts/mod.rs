@@ -10,6 +10,9 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+use std::fs;
+use std::io::ErrorKind;
+
 use serde::Serialize;
 
 use super::file::write_if_changed;
@@ -65,6 +68,15 @@ impl Output<'_> {
 
     fn text(&self, name: &str, text: &str) -> Result<(), StoreError> {
         write_if_changed(&self.run.path().join(name), text.as_bytes(), true)
+    }
+
+    /// Takes away what an earlier state had and this one has not (the summary of a cancelled run that goes on).
+    fn remove(&self, name: &str) -> Result<(), StoreError> {
+        let path = self.run.path().join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io("remove", &path)(error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// One of many small files: not fsynced, because [`project`] makes a lost one again.

@@ -32,10 +32,13 @@ pub(super) fn write(output: &Output, state: &RunState) -> Result<(), StoreError>
     let history: Vec<Value> = state.steps.iter().filter_map(record).collect();
     output.json("history.json", &history)?;
     output.json("runtime_state.json", &runtime_state(state))?;
-    if let RunStatus::Ended { .. } = state.status {
-        output.json("summary.json", &summary(state, config))?;
+    match state.status {
+        RunStatus::Ended { .. } => output.json("summary.json", &summary(state, config)),
+        RunStatus::NotStarted
+        | RunStatus::Running
+        | RunStatus::Paused { .. }
+        | RunStatus::Cancelling { .. } => output.remove("summary.json"),
     }
-    Ok(())
 }
 
 /// The skill that was current after each step, and the best one.

@@ -552,6 +552,18 @@ fn projecting_along_the_way_or_at_the_end_gives_the_same_bytes() {
 }
 
 #[test]
+fn a_run_that_goes_on_has_no_summary() {
+    let (_root, run) = run();
+    let mut state = RunState::fold(&records());
+    write_run(&run, &state).unwrap();
+    assert!(run.path().join("summary.json").exists());
+    let event = Event::HostStarted { host: "h".into(), pid: 1, resumed: true };
+    state.apply(&Record { seq: state.seq + 1, at: state.updated_at, event });
+    write_run(&run, &state).unwrap();
+    assert!(!run.path().join("summary.json").exists());
+}
+
+#[test]
 fn no_file_names_the_folder_of_the_run() {
     let (root, run) = run();
     project(&run, &RunState::fold(&records())).unwrap();
