@@ -5,12 +5,14 @@ mod budget;
 mod completion;
 pub mod edit_search;
 mod http;
+pub mod local;
 pub mod mock;
 mod record;
 mod redact;
 mod retry;
 mod sse;
 mod stack;
+pub mod worker_protocol;
 
 pub use budget::{Budget, Metered, Reservation};
 pub use http::{ApiKey, HttpSettings, HttpSetupError, MAX_REPLY_BYTES, OpenAiChat};
