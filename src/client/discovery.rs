@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::host::{AnnounceError, HostFile, hostname};
+use crate::host::{AnnounceError, HostFile};
+use crate::store::host_name;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Presence {
@@ -18,7 +19,7 @@ pub fn presence(run_dir: &Path) -> Result<Presence, AnnounceError> {
     Ok(match HostFile::read(run_dir)? {
         None => Presence::Dead,
         Some(file) if file.is_alive_here() => Presence::Live(file),
-        Some(file) if file.host != hostname() => Presence::Elsewhere(file),
+        Some(file) if file.host != host_name() => Presence::Elsewhere(file),
         Some(_) => Presence::Dead,
     })
 }

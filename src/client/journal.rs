@@ -1,7 +1,7 @@
 //! A run without a host: its journal read from disk, and the same as a [`RunService`] that takes no commands.
 //! Never writes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -11,18 +11,8 @@ use tokio::sync::{broadcast, watch};
 use super::ClientError;
 use crate::domain::Author;
 use crate::engine::RunService;
-use crate::event::{AckResult, Command, Event, Live, Record, scan};
-
-/// Name of the journal in a run folder.
-const JOURNAL: &str = "events.jsonl";
-
-/// All whole records of a run folder's journal.
-pub fn read_journal(run_dir: &Path) -> Result<Vec<Record>, ClientError> {
-    let path = run_dir.join(JOURNAL);
-    let failed = |message: String| ClientError::Journal { path: path.display().to_string(), message };
-    let bytes = std::fs::read(&path).map_err(|error| failed(error.to_string()))?;
-    Ok(scan(&bytes).map_err(failed)?.records)
-}
+use crate::event::{AckResult, Command, Event, Live, Record};
+use crate::store::{RunDir, read_records};
 
 /// Whether a journal's last word is that the run has ended (a later host start reopens it).
 pub(super) fn has_ended<'a>(records: impl DoubleEndedIterator<Item = &'a Record>) -> bool {
@@ -38,9 +28,9 @@ pub(super) fn ended_by(event: &Event) -> Option<bool> {
     }
 }
 
-/// Folder name of a run.
-pub(super) fn run_name(run_dir: &Path) -> String {
-    let folder: PathBuf = run_dir.canonicalize().unwrap_or_else(|_| run_dir.to_owned());
+/// Folder name of a run, whatever state the folder is in.
+pub(super) fn folder_name(run_dir: &Path) -> String {
+    let folder = run_dir.canonicalize().unwrap_or_else(|_| run_dir.to_owned());
     folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
@@ -59,10 +49,11 @@ pub struct JournalRun {
 
 impl JournalRun {
     pub fn open(run_dir: &Path) -> Result<Self, ClientError> {
-        let records: Vec<_> = read_journal(run_dir)?.into_iter().map(Arc::new).collect();
+        let run = RunDir::open(run_dir)?;
+        let records: Vec<_> = read_records(&run)?.into_iter().map(Arc::new).collect();
         let ended = has_ended(records.iter().map(Arc::as_ref));
         Ok(Self {
-            name: run_name(run_dir),
+            name: run.name(),
             records,
             later: broadcast::Sender::new(1),
             live: broadcast::Sender::new(1),

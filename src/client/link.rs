@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::journal::{ended_by, no_host, read_journal, run_name};
+use super::journal::folder_name;
+use super::journal::{ended_by, no_host};
 use super::wire::{Dialled, Welcome, Wire, dial};
 use super::{ClientError, ClientEvent, ClientOptions, Presence, Target, presence};
 use crate::event::{AckResult, ClientLine, HostLine, PROTOCOL, Record};
+use crate::store::{RunDir, read_records};
 
 const EVENTS: usize = 1024;
 const COMMANDS: usize = 64;
@@ -146,7 +148,7 @@ impl Link {
 
     fn no_host(&self) -> String {
         match &self.target {
-            Target::Folder(run_dir) => no_host(&run_name(run_dir)),
+            Target::Folder(run_dir) => no_host(&folder_name(run_dir)),
             Target::Ssh { host, .. } => format!("no connection to {host}"),
         }
     }
@@ -246,7 +248,7 @@ impl Link {
 
     fn journal_welcome(&self, records: &[Record]) -> HostLine {
         let (run, run_dir) = match &self.target {
-            Target::Folder(run_dir) => (run_name(run_dir), run_dir.display().to_string()),
+            Target::Folder(run_dir) => (folder_name(run_dir), run_dir.display().to_string()),
             Target::Ssh { run, .. } => (run.clone(), String::new()),
         };
         HostLine::Welcome {
@@ -278,9 +280,9 @@ fn command_id(line: &ClientLine) -> Option<&String> {
 }
 
 async fn load(run_dir: &Path) -> Result<Vec<Record>, ClientError> {
-    let folder = run_dir.to_owned();
-    match tokio::task::spawn_blocking(move || read_journal(&folder)).await {
-        Ok(records) => records,
+    let run = RunDir::open(run_dir)?;
+    match tokio::task::spawn_blocking(move || read_records(&run)).await {
+        Ok(records) => Ok(records?),
         Err(error) => Err(ClientError::Unreachable(error.to_string())),
     }
 }

@@ -14,7 +14,7 @@ use crate::event::{HostLine, WatchRole};
 
 pub use bridge::bridge;
 pub use discovery::{Presence, presence};
-pub use journal::{JournalRun, read_journal};
+pub use journal::JournalRun;
 pub use link::{Connection, open};
 pub use replay::replay;
 pub use target::Target;
@@ -48,8 +48,8 @@ pub enum ClientError {
     Unreachable(String),
     #[error("run {run} is hosted on {host}; attach with `planish attach ssh://{host}/{run}`")]
     Elsewhere { run: String, host: String },
-    #[error("{path}: {message}")]
-    Journal { path: String, message: String },
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
     #[error(transparent)]
     Announce(#[from] crate::host::AnnounceError),
     #[error("{0}")]

@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use super::journal::run_name;
+use super::journal::folder_name;
 use super::target::ssh_arguments;
 use super::{ClientError, ClientOptions, Presence, Target, presence};
 use crate::event::{ClientLine, HostLine, PROTOCOL};
@@ -125,7 +125,7 @@ pub(super) async fn connect(run_dir: &Path) -> Result<Option<UnixStream>, Client
         let file = match presence(run_dir)? {
             Presence::Live(file) => file,
             Presence::Elsewhere(HostFile { host, .. }) => {
-                return Err(ClientError::Elsewhere { run: run_name(run_dir), host });
+                return Err(ClientError::Elsewhere { run: folder_name(run_dir), host });
             }
             Presence::Dead => return Ok(None),
         };

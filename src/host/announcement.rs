@@ -2,12 +2,13 @@
 //! Written by the host, read by clients; it must never be taken as proof of a lock (`run.lock` is that).
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::PROTOCOL;
+use crate::store::{StoreError, atomic_write, host_name};
 
 const FILE_NAME: &str = "host.json";
 
@@ -26,8 +27,8 @@ pub struct HostFile {
 
 #[derive(Debug, thiserror::Error)]
 pub enum AnnounceError {
-    #[error("cannot write {path}: {source}")]
-    Write { path: String, source: io::Error },
+    #[error(transparent)]
+    Write(#[from] StoreError),
     #[error("cannot read {path}: {source}; delete it if no host runs")]
     Read { path: String, source: io::Error },
     #[error("{path} is not a host file ({message}); delete it if no host runs")]
@@ -41,7 +42,7 @@ impl HostFile {
     pub fn of_this_process(socket: &Path) -> Result<Self, AnnounceError> {
         let pid = std::process::id();
         Ok(Self {
-            host: hostname(),
+            host: host_name(),
             pid,
             start_time: process_start_time(pid).map_err(AnnounceError::StartTime)?,
             socket: socket.to_owned(),
@@ -57,12 +58,11 @@ impl HostFile {
     /// Replaces the file whole: a reader sees the old one or the new one.
     pub fn write(&self, run_dir: &Path) -> Result<(), AnnounceError> {
         let path = Self::path(run_dir);
-        let failed = |source: io::Error| AnnounceError::Write { path: path.display().to_string(), source };
-        let bytes = serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?;
-        let mut file = tempfile::NamedTempFile::new_in(run_dir).map_err(failed)?;
-        file.write_all(&bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-        file.persist(&path).map_err(|error| failed(error.error))?;
-        Ok(())
+        let bytes = serde_json::to_vec_pretty(self).map_err(|error| AnnounceError::Malformed {
+            path: path.display().to_string(),
+            message: error.to_string(),
+        })?;
+        Ok(atomic_write(&path, &bytes)?)
     }
 
     /// `None` when the run has no host file.
@@ -88,13 +88,8 @@ impl HostFile {
 
     /// The announced process runs on this machine (a reused pid has another start time).
     pub fn is_alive_here(&self) -> bool {
-        self.host == hostname() && process_start_time(self.pid).is_ok_and(|start| start == self.start_time)
+        self.host == host_name() && process_start_time(self.pid).is_ok_and(|start| start == self.start_time)
     }
-}
-
-/// Name of this machine; empty when the kernel does not tell.
-pub fn hostname() -> String {
-    fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
 }
 
 /// Field 22 of `/proc/PID/stat` (proc(5)). A zombie counts as gone.

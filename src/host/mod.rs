@@ -10,7 +10,7 @@ mod server;
 mod session;
 mod socket;
 
-pub use announcement::{AnnounceError, HostFile, hostname, process_start_time};
+pub use announcement::{AnnounceError, HostFile, process_start_time};
 pub use lines::{BoundedLines, LineError};
 pub use server::{HostError, serve, serve_stream};
 pub use socket::{HostSocket, SocketError, runtime_dir};

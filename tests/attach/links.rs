@@ -89,7 +89,7 @@ async fn a_folder_without_a_journal_is_an_error_that_names_it() {
     };
     let target = planish::client::Target::Folder(stage.run_dir.path().to_owned());
     let error = planish::client::open(target, options).await.err().unwrap().to_string();
-    assert!(error.contains("events.jsonl"), "{error}");
+    assert!(error.contains("no run at"), "{error}");
 }
 
 /// Speaks through `bridge` as ssh would and returns the lines up to the ack of one command.

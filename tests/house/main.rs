@@ -6,8 +6,8 @@ use std::process::Command;
 
 /// Modules in import order: each may use only those before it (and `tui` never `engine`).
 const ORDER: [&str; 15] = [
-    "domain", "text", "config", "event", "store", "model", "env", "optim", "gate", "engine", "host", "client",
-    "plain", "tui", "cli",
+    "domain", "text", "config", "event", "store", "model", "env", "optim", "gate", "engine", "host",
+    "client", "plain", "tui", "cli",
 ];
 
 fn root() -> PathBuf {
