@@ -48,14 +48,14 @@ struct ManifestCounts {
 }
 
 impl Splits {
-    /// Loads the data that `config` names. Relative paths are taken from `base_dir`. `split_seed` 0 means `train_seed`.
-    pub(super) fn load(config: &EnvConfig, train_seed: u64, base_dir: &Path) -> Result<Self, DataError> {
+    /// Loads the data that `config` names. `split_seed` 0 means `train_seed`.
+    pub(super) fn load(config: &EnvConfig, train_seed: u64) -> Result<Self, DataError> {
         let seed = if config.split_seed == 0 { train_seed } else { config.split_seed };
         let splits = match config.split_mode {
-            SplitMode::SplitDir => Self { parts: read_split_folder(config, base_dir)?, divided: None },
+            SplitMode::SplitDir => Self { parts: read_split_folder(config)?, divided: None },
             SplitMode::Ratio => match config.data_path.strip_prefix("demo:") {
                 Some(family) => Self { parts: demo::generate(family, seed)?, divided: None },
-                None => divide_by_ratio(config, seed, base_dir)?,
+                None => divide_by_ratio(config, seed)?,
             },
         };
         splits.refuse_repeated_ids()?;
@@ -104,7 +104,7 @@ impl Splits {
     }
 }
 
-fn divide_by_ratio(config: &EnvConfig, seed: u64, base_dir: &Path) -> Result<Splits, DataError> {
+fn divide_by_ratio(config: &EnvConfig, seed: u64) -> Result<Splits, DataError> {
     let ratio =
         parse_ratio(&config.split_ratio).map_err(|problem| DataError::setting("env.split_ratio", problem))?;
     if config.data_path.is_empty() {
@@ -113,7 +113,7 @@ fn divide_by_ratio(config: &EnvConfig, seed: u64, base_dir: &Path) -> Result<Spl
             "is empty; name a .json or .jsonl file, or \"demo:city\"",
         ));
     }
-    let file = data_file(&base_dir.join(&config.data_path))?;
+    let file = data_file(Path::new(&config.data_path))?;
     let mut rest = read_items(&file)?;
     Random::new(seed).shuffle(&mut rest);
     let [train, val, _] = split_counts(rest.len(), ratio);
@@ -175,14 +175,14 @@ fn data_file(path: &Path) -> Result<PathBuf, DataError> {
     }
 }
 
-fn read_split_folder(config: &EnvConfig, base_dir: &Path) -> Result<[Vec<PlacedItem>; 3], DataError> {
+fn read_split_folder(config: &EnvConfig) -> Result<[Vec<PlacedItem>; 3], DataError> {
     if config.split_dir.is_empty() {
         return Err(DataError::setting(
             "env.split_dir",
             "is empty; name the folder with train/, val/ and test/",
         ));
     }
-    let folder = base_dir.join(&config.split_dir);
+    let folder = Path::new(&config.split_dir);
     let read = |split: Split| {
         let part = folder.join(split.name());
         if !part.is_dir() {

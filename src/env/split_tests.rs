@@ -16,8 +16,17 @@ impl Files {
     }
 
     fn load(&self, config: &EnvConfig) -> Result<Splits, String> {
-        let prefix = format!("{}/", self.0.path().display());
-        Splits::load(config, 42, self.0.path()).map_err(|error| error.to_string().replace(&prefix, ""))
+        let mut config = config.clone();
+        for path in [&mut config.data_path, &mut config.split_dir] {
+            if !path.is_empty() && !path.starts_with("demo:") {
+                *path = self.0.path().join(&path).display().to_string();
+            }
+        }
+        Splits::load(&config, 42).map_err(|error| error.to_string().replace(&self.prefix(), ""))
+    }
+
+    fn prefix(&self) -> String {
+        format!("{}/", self.0.path().display())
     }
 }
 
@@ -64,7 +73,7 @@ fn ratio_splits_are_written_and_read_back_as_folders() {
     assert_eq!(ids(&files.load(&folders()).unwrap()), ids(&splits));
     let manifest = std::fs::read_to_string(files.0.path().join("d/split_manifest.json")).unwrap();
     assert_eq!(
-        serde_json::from_str::<Value>(&manifest).unwrap(),
+        serde_json::from_str::<Value>(&manifest.replace(&files.prefix(), "")).unwrap(),
         json!({"source_data_path": "rows.json", "split_mode": "ratio", "split_ratio": "2:1:7", "split_seed": 42,
                "counts": {"train": 5, "val": 2, "test": 16}})
     );

@@ -2,6 +2,7 @@
 //! meets an unusable item half way. Owns that check and the limits; must not run anything.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::config::{Config, EnvKind};
 use crate::domain::{Dataset, HeldOut, Item, Split};
@@ -14,20 +15,20 @@ use super::split::Splits;
 
 /// An environment with its data.
 pub struct Task {
-    pub environment: Box<dyn Environment>,
+    pub environment: Arc<dyn Environment>,
     pub data: Dataset,
 }
 
 impl Task {
-    /// Relative paths are taken from `base_dir`, the config file's folder. With `split_output`, data divided by ratio is
-    /// also written there (`train|val|test/items.json`, `split_manifest.json`).
+    /// Paths in `config` are resolved already. With `split_output`, data divided by ratio is also written there
+    /// (`train|val|test/items.json`, `split_manifest.json`).
     ///
     /// Every item of every split is checked: a template or scorer that cannot use it is an error that names the row.
-    pub fn open(config: &Config, base_dir: &Path, split_output: Option<&Path>) -> Result<Self, DataError> {
+    pub fn open(config: &Config, split_output: Option<&Path>) -> Result<Self, DataError> {
         let environment = match config.env.kind {
             EnvKind::Qa => QaEnv::new(&config.env)?,
         };
-        let splits = Splits::load(&config.env, config.train.seed, base_dir)?;
+        let splits = Splits::load(&config.env, config.train.seed)?;
         for placed in splits.parts.iter().flatten() {
             environment.check(&placed.item).map_err(|problem| DataError::row(&placed.place, problem))?;
         }
@@ -56,7 +57,7 @@ impl Task {
                 ),
             ));
         }
-        Ok(Self { environment: Box::new(environment), data })
+        Ok(Self { environment: Arc::new(environment), data })
     }
 }
 

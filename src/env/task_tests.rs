@@ -1,4 +1,4 @@
-use crate::config::{EnvConfig, ScorerKind};
+use crate::config::ScorerKind;
 use crate::domain::Evaluator;
 
 use super::*;
@@ -10,18 +10,19 @@ fn demo() -> Config {
 }
 
 fn open(config: &Config) -> Result<Task, String> {
-    Task::open(config, Path::new("."), None).map_err(|error| error.to_string())
+    Task::open(config, None).map_err(|error| error.to_string())
 }
 
 fn with_rows(text: &str, change: impl Fn(&mut Config)) -> Result<Task, String> {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("rows.jsonl"), text).unwrap();
-    let mut config =
-        Config { env: EnvConfig { data_path: "rows.jsonl".into(), ..EnvConfig::default() }, ..demo() };
+    let path = folder.path().join("rows.jsonl");
+    std::fs::write(&path, text).unwrap();
+    let mut config = Config::default();
+    config.env.data_path = path.display().to_string();
     config.env.split_ratio = "1:1:1".into();
     change(&mut config);
     let prefix = format!("{}/", folder.path().display());
-    Task::open(&config, folder.path(), None).map_err(|error| error.to_string().replace(&prefix, ""))
+    Task::open(&config, None).map_err(|error| error.to_string().replace(&prefix, ""))
 }
 
 const ROW: &str = "{\"id\":1,\"question\":\"q\",\"answers\":[\"a\"]}\n";
