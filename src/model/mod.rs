@@ -70,6 +70,9 @@ pub enum ModelError {
     Worker { message: String },
     #[error("cannot record the call: {message}")]
     Store { message: String },
+    /// No call was made: the environment has no prompt for the item.
+    #[error("cannot build the prompt: {message}")]
+    Prompt { message: String },
     #[error("cancelled")]
     Cancelled,
 }
