@@ -14,6 +14,8 @@ mod scorer;
 mod split;
 mod task;
 
+pub mod mersenne;
+
 use futures_util::future::BoxFuture;
 
 use crate::domain::{Item, Rollout, Sampling};
