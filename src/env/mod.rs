@@ -14,8 +14,6 @@ mod scorer;
 mod split;
 mod task;
 
-pub mod mersenne;
-
 use futures_util::future::BoxFuture;
 
 use crate::domain::{Item, Rollout, Sampling};

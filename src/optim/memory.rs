@@ -1,8 +1,7 @@
 //! What the steps of an epoch remember for the optimiser: failure patterns, and edits that did not survive. Owns how
 //! both are summarised and worded; must not decide what is remembered when.
 
-use super::reply::FailureNote;
-use crate::domain::{Edit, EditOp, FailedAttempt, StepMemory};
+use crate::domain::{Edit, EditOp, FailedAttempt, FailureNote, StepMemory};
 
 /// Longest quoted piece of an edit, in characters.
 const QUOTE: usize = 400;

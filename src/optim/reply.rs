@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::extract::extract_json;
-use crate::domain::{Edit, EditOp, Patch, SourceType};
+use crate::domain::{Edit, EditOp, FailureNote, Patch, SourceType};
 
 /// Why a reply gives no patch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,15 +25,6 @@ pub enum ReplyFault {
     EmptyMerge,
     #[error("no index in `selected_indices` is usable")]
     NoUsableIndex,
-}
-
-/// A kind of failure that an analyst saw in its minibatch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FailureNote {
-    pub failure_type: String,
-    /// As the analyst counted; `None` when it gave no whole number.
-    pub count: Option<usize>,
-    pub description: String,
 }
 
 /// A usable analyst reply. The patch may be empty: nothing to propose is a valid answer.

@@ -115,6 +115,7 @@ fn step(
         },
         Event::PhaseStarted { at, phase: Phase::Reflect },
         Event::AnalysisFinished {
+            failures: Vec::new(),
             key: key("a0"),
             at,
             source: SourceType::Failure,
@@ -125,6 +126,7 @@ fn step(
             usage: Usage { calls: 1, prompt_tokens: 100, completion_tokens: 20, ..Usage::default() },
         },
         Event::AnalysisFinished {
+            failures: Vec::new(),
             key: key("a1"),
             at,
             source: SourceType::Success,
@@ -231,6 +233,7 @@ fn records() -> Vec<Record> {
     let better = Skill::new("seed\nRULE\n");
     let (seed_hash, better_hash) = (seed.hash.as_str(), better.hash.as_str());
     let mut events = vec![Event::RunStarted {
+        config: serde_json::Value::Null,
         v: FORMAT_VERSION,
         run: "one".into(),
         seed: 7,
