@@ -54,6 +54,9 @@ impl Extraction {
 
     /// The answer without surrounding whitespace, or in words what the reply lacks.
     pub(super) fn extract<'r>(&self, reply: &'r str) -> Result<&'r str, String> {
+        if reply.trim().is_empty() {
+            return Err("the reply is empty".to_owned());
+        }
         let found = match self {
             Self::Tag { name, opening, closing } => in_last_tag(reply, opening, closing)
                 .ok_or_else(|| format!("the reply has no <{name}> tag"))?,
@@ -143,7 +146,7 @@ mod tests {
     #[test]
     fn whole_is_the_trimmed_reply() {
         assert_eq!(extract(AnswerRule::Whole, "", " a\nb \n"), Ok("a\nb".into()));
-        assert!(extract(AnswerRule::Whole, "", " \n").is_err());
+        assert_eq!(extract(AnswerRule::Whole, "", " \n"), Err("the reply is empty".into()));
     }
 
     #[test]

@@ -158,6 +158,24 @@ mod tests {
         }
     }
 
+    /// Computed with CPython's `random.sample` from the lists: a changed list or draw is another data set, and makes
+    /// every recorded demo run one of other tasks.
+    #[test]
+    fn seed_42_gives_these_tasks() {
+        for (family, first, last) in [
+            (
+                "city",
+                "Text: Yesterday Sean flew to Kabul with a new anchor.",
+                "Text: The spoon that Ruth sent from Amman is here.",
+            ),
+            ("domain", "Email: sean@woodland.com", "Email: ruth@marlin.io"),
+            ("upper", "Word: chair", "Word: lamp"),
+        ] {
+            let [train, _, test] = texts(family, 42);
+            assert_eq!((train[0].0.as_str(), test[99].0.as_str()), (first, last));
+        }
+    }
+
     #[test]
     fn equal_seeds_give_equal_tasks_and_other_seeds_others() {
         assert_eq!(texts("city", 42), texts("city", 42));

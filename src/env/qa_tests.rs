@@ -118,7 +118,7 @@ async fn a_reply_without_answer_scores_zero_with_the_reason() {
     assert_eq!((rollout_of.answer.as_str(), rollout_of.score.hard), ("", 0.0));
     assert_eq!(rollout_of.score.reason, "no answer: the reply has no <answer> tag");
     let (result, _) = rollout(&document(), Ok(String::new())).await;
-    assert_eq!(result.unwrap().score.reason, "no answer: the answer is empty");
+    assert_eq!(result.unwrap().score.reason, "no answer: the reply is empty");
 }
 
 #[tokio::test]
