@@ -73,11 +73,10 @@ impl Workshop {
     /// Starts a rollout, or recalls its journaled result.
     pub fn start_rollout(self: &Arc<Self>, spec: &RolloutSpec<'_>) -> Result<Pending<ItemResult>, Stop> {
         let key = self.rollout_key(spec);
-        match self.journal.effect(&key)? {
-            Some(Event::RolloutFinished { result, .. } | Event::EvaluationItemFinished { result, .. }) => {
-                return Ok(Pending::Recalled(result));
-            }
-            Some(_) | None => {}
+        if let Some(Event::RolloutFinished { result, .. } | Event::EvaluationItemFinished { result, .. }) =
+            self.journal.effect(&key)?
+        {
+            return Ok(Pending::Recalled(result));
         }
         let shop = self.clone();
         let (item, skill) = (spec.item.clone(), spec.skill.text.clone());

@@ -23,7 +23,7 @@ use crate::event::{
 };
 use crate::gate::paired_gain;
 use crate::model::ChatModel;
-use crate::store::{RunDir, write_run, write_step};
+use crate::store::{RunDir, RunLock, write_run, write_step};
 
 /// Live lines a lagging subscriber may miss.
 const LIVE_CHANNEL: usize = 4096;
@@ -44,6 +44,8 @@ pub struct EngineParts {
     pub run_dir: RunDir,
     /// Where the models send their high-rate news.
     pub live: broadcast::Sender<Arc<Live>>,
+    /// Held as long as the engine lives.
+    pub lock: Arc<RunLock>,
 }
 
 /// The channel that models publish high-rate news on.
@@ -58,6 +60,7 @@ pub struct Engine {
     steering: Arc<Steering>,
     live: broadcast::Sender<Arc<Live>>,
     ended: watch::Receiver<bool>,
+    _lock: Arc<RunLock>,
 }
 
 /// The mutable state of the control flow; everything in it follows from the journal's engine events.
@@ -95,6 +98,7 @@ pub fn start(parts: EngineParts) -> Arc<Engine> {
         steering: steering.clone(),
         live: parts.live.clone(),
         ended,
+        _lock: parts.lock.clone(),
     });
     tokio::spawn(async move {
         let run_dir = parts.run_dir.clone();

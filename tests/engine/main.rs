@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planish::cli::assembly::{OpenedRun, new_run, resumed_run};
+use planish::cli::run_setup::start_run;
+use planish::config::Config;
 use planish::domain::{Author, Decision};
-use planish::engine::RunService;
+use planish::engine::{Engine, RunService};
 use planish::event::{AckResult, Command, Event, Record, RunState, decode_line};
 use planish::model::mock::{MockServer, Script};
+use planish::store::RunDir;
 use serde_json::{Value, json};
 
 /// A scenario on disk with its two mock servers: the target knows a colour once the skill names it, the optimiser
@@ -113,13 +115,16 @@ workers = 4
         self.dir.path().join(name)
     }
 
-    pub async fn open(&self, name: &str, overrides: &[&str]) -> OpenedRun {
+    pub async fn start(&self, name: &str, overrides: &[&str]) -> Arc<Engine> {
         let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
-        new_run(&self.path("run.toml"), &overrides, &self.path("runs"), Some(name)).await.unwrap()
+        let config = Config::load(&self.path("run.toml"), &overrides).unwrap().config;
+        let run = RunDir::create(&self.path("runs"), name).unwrap();
+        std::fs::write(run.config_toml(), config.resolved_toml().unwrap()).unwrap();
+        start_run(&run).await.unwrap()
     }
 
     pub async fn complete(&self, name: &str, overrides: &[&str]) -> RunState {
-        let (engine, _lock) = self.open(name, overrides).await.start();
+        let engine = self.start(name, overrides).await;
         engine.ended().wait_for(|ended| *ended).await.unwrap();
         fold(&self.path("runs").join(name))
     }
@@ -210,7 +215,7 @@ async fn wait_for_review(engine: &dyn RunService) -> RunState {
 #[tokio::test(flavor = "multi_thread")]
 async fn decisions_shape_the_measured_text_and_the_reason_reaches_the_next_reflection() {
     let scenario = Scenario::new("[review]\nmode = \"manual\"\n").await;
-    let (engine, _lock) = scenario.open("one", &[]).await.start();
+    let engine = scenario.start("one", &[]).await;
     let engine: Arc<dyn RunService> = engine;
     let state = wait_for_review(engine.as_ref()).await;
     let (at, review) = state.open_review().unwrap();
@@ -261,16 +266,16 @@ async fn decisions_shape_the_measured_text_and_the_reason_reaches_the_next_refle
 async fn a_cancelled_run_resumes_to_the_same_end() {
     let scenario = Scenario::new("").await;
     scenario.complete("whole", &[]).await;
-    let (engine, lock) = scenario.open("cut", &[]).await.start();
+    let engine = scenario.start("cut", &[]).await;
     let (_, mut later) = engine.records(0);
     for _ in 0..20 {
         later.recv().await.unwrap();
     }
     engine.steer(Command::Cancel, Author("ann".into()), None).await;
     engine.ended().wait_for(|ended| *ended).await.unwrap();
-    drop((engine, lock));
+    drop((engine, later));
     let run = scenario.path("runs").join("cut");
-    let (engine, _lock) = resumed_run(&run).await.unwrap().start();
+    let engine = start_run(&RunDir::open(&run).unwrap()).await.unwrap();
     engine.ended().wait_for(|ended| *ended).await.unwrap();
     assert_eq!(engine_events(&run), engine_events(&scenario.path("runs").join("whole")));
 }
