@@ -9,7 +9,7 @@ use super::{
 };
 use crate::domain::{
     Author, Decision, Edit, EditReport, GateDecision, GateScore, Patch, Phase, ReviewClose, ReviewMode,
-    Skill, SourceType, StepRecord, StepRef, Usage,
+    Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
 };
 
 /// Log lines kept in memory; older ones stay in the journal.
@@ -70,6 +70,8 @@ pub struct ReviewState {
     /// Unix milliseconds when the timeout policy applies (from the last opening or host start).
     pub deadline: Option<u64>,
     pub timeout_s: Option<u64>,
+    #[serde(default)]
+    pub on_timeout: TimeoutPolicy,
     pub closed: Option<ReviewClose>,
     pub rejected: Vec<RejectedEdit>,
 }
@@ -277,7 +279,7 @@ impl RunState {
                 step.ranked = Some(patch.clone());
                 step.budget = Some(*budget);
             }
-            Event::ReviewOpened { at, mode, edits, current_hash, preview, timeout_s } => {
+            Event::ReviewOpened { at, mode, edits, current_hash, preview, timeout_s, on_timeout } => {
                 let review = ReviewState {
                     mode: *mode,
                     edits: edits.iter().map(ReviewEdit::undecided).collect(),
@@ -285,6 +287,7 @@ impl RunState {
                     preview: preview.clone(),
                     deadline: timeout_s.map(|seconds| now + seconds * 1000),
                     timeout_s: *timeout_s,
+                    on_timeout: *on_timeout,
                     closed: None,
                     rejected: Vec::new(),
                 };
