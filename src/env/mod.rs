@@ -1,5 +1,7 @@
 //! Environments: items per split, one rollout of an item under a skill, its score.
 
+pub mod mersenne;
+
 use futures_util::future::BoxFuture;
 
 use crate::domain::{Item, Rollout, Sampling};

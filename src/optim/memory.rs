@@ -1,0 +1,163 @@
+//! What the steps of an epoch remember for the optimiser: failure patterns, and edits that did not survive. Owns how
+//! both are summarised and worded; must not decide what is remembered when.
+
+use super::reply::FailureNote;
+use crate::domain::{Edit, EditOp, FailedAttempt, StepMemory};
+
+/// Longest quoted piece of an edit, in characters.
+const QUOTE: usize = 400;
+
+/// A failed training rollout.
+#[derive(Clone, Copy, Debug)]
+pub struct FailedItem<'a> {
+    pub id: &'a str,
+    /// The score's reason; the part before the first `:` groups failures.
+    pub reason: &'a str,
+}
+
+/// What the analyst of one failure minibatch noted, with the items it saw.
+#[derive(Clone, Copy, Debug)]
+pub struct MinibatchNotes<'a> {
+    pub items: &'a [String],
+    pub notes: &'a [FailureNote],
+}
+
+/// Failures grouped by reason, in order of first appearance, as (pattern, count, item ids). An analyst's description
+/// joins the group of the same name; kinds that only analysts named follow as their own patterns, with the items of
+/// their minibatches. So no description stands beside another kind's count.
+pub fn failure_patterns(
+    failures: &[FailedItem],
+    analysts: &[MinibatchNotes],
+) -> Vec<(String, usize, Vec<String>)> {
+    let mut patterns: Vec<Pattern> = Vec::new();
+    for failure in failures {
+        let name = failure.reason.split(':').next().unwrap_or_default().trim();
+        let pattern = named(&mut patterns, if name.is_empty() { "unknown" } else { name });
+        pattern.count += 1;
+        pattern.items.push(failure.id.to_owned());
+    }
+    let measured = patterns.len();
+    for analyst in analysts {
+        for note in analyst.notes {
+            let pattern = named(&mut patterns, note.failure_type.trim());
+            pattern.describe(note.description.trim());
+            if !pattern.measured(measured) {
+                pattern.count += note.count.unwrap_or(analyst.items.len());
+                for item in analyst.items {
+                    if !pattern.items.contains(item) {
+                        pattern.items.push(item.clone());
+                    }
+                }
+            }
+        }
+    }
+    patterns.into_iter().map(Pattern::into_row).collect()
+}
+
+struct Pattern {
+    index: usize,
+    name: String,
+    descriptions: Vec<String>,
+    count: usize,
+    items: Vec<String>,
+}
+
+fn named<'a>(patterns: &'a mut Vec<Pattern>, name: &str) -> &'a mut Pattern {
+    let known = patterns.iter().position(|pattern| pattern.name.to_lowercase() == name.to_lowercase());
+    let index = known.unwrap_or(patterns.len());
+    if known.is_none() {
+        let (descriptions, items) = (Vec::new(), Vec::new());
+        patterns.push(Pattern { index, name: name.to_owned(), descriptions, count: 0, items });
+    }
+    &mut patterns[index]
+}
+
+impl Pattern {
+    /// Counted from scores, not from analysts.
+    fn measured(&self, measured: usize) -> bool {
+        self.index < measured
+    }
+
+    fn describe(&mut self, description: &str) {
+        if !description.is_empty() && !self.descriptions.iter().any(|known| known == description) {
+            self.descriptions.push(description.to_owned());
+        }
+    }
+
+    fn into_row(self) -> (String, usize, Vec<String>) {
+        let text = match self.descriptions.as_slice() {
+            [] => self.name,
+            descriptions => format!("{}: {}", self.name, descriptions.join("; ")),
+        };
+        (text, self.count, self.items)
+    }
+}
+
+/// An edit that the gate rejected.
+pub fn failed_attempt(edit: &Edit) -> FailedAttempt {
+    FailedAttempt { summary: summary(edit), why: "gate".into() }
+}
+
+/// An edit that a reviewer refused. The reason is quoted to later reflections; it may be empty.
+pub fn reviewer_refusal(edit: &Edit, reason: &str) -> FailedAttempt {
+    let why = match reason.trim() {
+        "" => "rejected by reviewer".to_owned(),
+        reason => format!("rejected by reviewer because {reason}"),
+    };
+    FailedAttempt { summary: summary(edit), why }
+}
+
+fn summary(edit: &Edit) -> String {
+    let op = match edit.op {
+        EditOp::Append => "append",
+        EditOp::InsertAfter => "insert_after",
+        EditOp::Replace => "replace",
+        EditOp::Delete => "delete",
+        EditOp::Unknown => "?",
+    };
+    match (edit.target.is_empty(), edit.content.is_empty()) {
+        (true, _) => format!("[{op}] {}", quoted(&edit.content)),
+        (false, true) => format!("[{op}] target={}", quoted(&edit.target)),
+        (false, false) => format!("[{op}] target={} → {}", quoted(&edit.target), quoted(&edit.content)),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut short: String = text.chars().take(QUOTE).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    format!("{short:?}")
+}
+
+/// The memory as a prompt shows it: per step a heading, its failure patterns, the edits that the gate rejected with the
+/// scores, the edits that a reviewer refused with the reasons. Empty without earlier steps.
+pub fn memory_text(memory: &[StepMemory]) -> String {
+    let mut lines = Vec::new();
+    for step in memory {
+        let total = if step.n_total == 0 { "?".to_owned() } else { step.n_total.to_string() };
+        let action = step.action.to_uppercase();
+        lines.push(format!("### Step {} — {action} ({}/{total} failed)", step.step, step.n_fail));
+        for (pattern, count, items) in &step.failure_patterns {
+            lines.push(format!("  - \"{pattern}\" (×{count}, tasks: {})", items.join(", ")));
+        }
+        let (gate, reviewer): (Vec<_>, Vec<_>) =
+            step.failed_attempts.iter().partition(|attempt| attempt.why == "gate");
+        if !gate.is_empty() {
+            let scores = step
+                .scores
+                .map_or_else(String::new, |(before, after)| format!(" (score {before} → {after})"));
+            lines.push(format!("  Rejected edits{scores}:"));
+            let rows = gate.iter().enumerate();
+            lines.extend(rows.map(|(i, attempt)| format!("    {}. {}", i + 1, attempt.summary)));
+        }
+        if !reviewer.is_empty() {
+            lines.push("  Edits a reviewer refused:".to_owned());
+            let rows = reviewer.iter().enumerate();
+            lines.extend(
+                rows.map(|(i, attempt)| format!("    {}. {}: {}", i + 1, attempt.summary, attempt.why)),
+            );
+        }
+    }
+    lines.join("\n")
+}
