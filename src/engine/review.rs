@@ -26,14 +26,22 @@ pub async fn review(
 ) -> Result<Reviewed, Stop> {
     let settings = &shop.config.review;
     let mode = if edits.is_empty() { ReviewMode::Auto } else { settings.mode };
-    shop.journal.emit(Event::ReviewOpened {
-        at,
-        mode,
-        edits: edits.to_vec(),
-        current_hash: current.hash.clone(),
-        preview,
-        timeout_s: (mode == ReviewMode::Manual && settings.timeout_s > 0).then_some(settings.timeout_s),
-    })?;
+    // Review settings may change on a resume, so a recorded opening stands as it is.
+    let opened = shop.journal.recall(|event| match event {
+        Event::ReviewOpened { at: opened, .. } if *opened == at => Some(()),
+        _ => None,
+    });
+    if opened.is_none() {
+        shop.journal.emit(Event::ReviewOpened {
+            at,
+            mode,
+            edits: edits.to_vec(),
+            current_hash: current.hash.clone(),
+            preview,
+            timeout_s: (mode == ReviewMode::Manual && settings.timeout_s > 0).then_some(settings.timeout_s),
+            on_timeout: settings.on_timeout,
+        })?;
+    }
     let recorded = shop.journal.recall(|event| match event {
         Event::ReviewClosed { at: closed, kept, rejected, .. } if *closed == at => {
             Some(Reviewed { kept: kept.clone(), rejected: rejected.clone() })
@@ -163,6 +171,7 @@ mod tests {
             preview: String::new(),
             deadline: None,
             timeout_s: None,
+            on_timeout: TimeoutPolicy::Wait,
             submitted: None,
             closed: None,
             rejected: Vec::new(),

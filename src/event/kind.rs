@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::{
     Author, Decision, Edit, EditReport, EffectKey, FailureNote, GateDecision, GateScore, Patch, Phase,
-    ReviewClose, ReviewMode, Rollout, Skill, SourceType, StepRecord, StepRef, Usage,
+    ReviewClose, ReviewMode, Rollout, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
 };
 
 /// What is known before the first step.
@@ -157,6 +157,9 @@ pub enum Event {
         preview: String,
         /// Seconds until `on_timeout` applies; `None` waits for ever.
         timeout_s: Option<u64>,
+        /// What the timeout does to undecided edits.
+        #[serde(default)]
+        on_timeout: TimeoutPolicy,
     },
     ReviewClosed {
         at: StepRef,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::domain::{
     Author, Decision, Edit, EditReport, FailureNote, GateDecision, GateScore, Patch, Phase, ReviewClose,
-    ReviewMode, Skill, SourceType, StepRecord, StepRef, Usage,
+    ReviewMode, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
 };
 
 /// Log lines kept in memory; older ones stay in the journal.
@@ -72,6 +72,8 @@ pub struct ReviewState {
     pub timeout_s: Option<u64>,
     /// Who asked to close the review; the engine closes it next.
     pub submitted: Option<Author>,
+    #[serde(default)]
+    pub on_timeout: TimeoutPolicy,
     pub closed: Option<ReviewClose>,
     pub rejected: Vec<RejectedEdit>,
 }
@@ -283,7 +285,7 @@ impl RunState {
                 step.ranked = Some(patch.clone());
                 step.budget = Some(*budget);
             }
-            Event::ReviewOpened { at, mode, edits, current_hash, preview, timeout_s } => {
+            Event::ReviewOpened { at, mode, edits, current_hash, preview, timeout_s, on_timeout } => {
                 let review = ReviewState {
                     mode: *mode,
                     edits: edits.iter().map(ReviewEdit::undecided).collect(),
@@ -292,6 +294,7 @@ impl RunState {
                     deadline: timeout_s.map(|seconds| now + seconds * 1000),
                     timeout_s: *timeout_s,
                     submitted: None,
+                    on_timeout: *on_timeout,
                     closed: None,
                     rejected: Vec::new(),
                 };

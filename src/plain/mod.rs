@@ -1,1 +1,8 @@
-//! plain
+//! One event, one line of plain words: the Logs pane and the append-only renderer (`--plain`, no TTY, screen
+//! readers) speak with the same voice. Owns the wording; writes nothing itself and keeps no run state.
+
+mod describe;
+mod render;
+
+pub use describe::{clock, count, describe, duration, edit_title, score, signed, tokens, verdict_word};
+pub use render::PlainRenderer;

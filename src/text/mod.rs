@@ -1,1 +1,12 @@
-//! text
+//! Text as a terminal may show it: inert, measured, wrapped, compared. Knows nothing of runs, styles or screens.
+//! Untrusted text passes [`sanitize`] before anything else here sees it.
+
+mod diff;
+mod sanitize;
+mod width;
+mod wrap;
+
+pub use diff::{Diff, DiffLine, Group, Mark, causes, diff};
+pub use sanitize::{sanitize, sanitize_line};
+pub use width::{fit, truncate, width};
+pub use wrap::wrap;

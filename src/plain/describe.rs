@@ -1,0 +1,303 @@
+//! The sentence for each event, and the number formats shared with the screen.
+
+use crate::domain::{Decision, Edit, EditOp, GateDecision, ReviewClose, ReviewMode, TimeoutPolicy, Verdict};
+use crate::event::{EndStatus, EvalPurpose, Event, ItemResult, LogLevel, Record, TestOutcome};
+use crate::text::{sanitize_line, truncate};
+
+/// Longest quotation of model text in a line, in columns.
+const QUOTE: usize = 60;
+
+/// One line of sanitised text without line break, the same for the same record.
+pub fn describe(record: &Record) -> String {
+    sanitize_line(&sentence(&record.event)).into_owned()
+}
+
+fn sentence(event: &Event) -> String {
+    match event {
+        Event::RunStarted { run, plan, .. } => format!(
+            "run {run} started: {} steps in {} epochs, {}/{}/{} train/val/test items, target {}, optimizer {}",
+            plan.total_steps, plan.epochs, plan.train, plan.val, plan.test, plan.target, plan.optimizer
+        ),
+        Event::PhaseStarted { at, phase } if at.step == 0 => format!("{} started", phase.name()),
+        Event::PhaseStarted { at, phase } => format!("step {}: {} started", at.step, phase.name()),
+        Event::RolloutFinished { at, result, .. } => format!("step {}: rollout {}", at.step, outcome(result)),
+        Event::AnalysisFinished { at, source, minibatch, items, patch, note, .. } => {
+            let kind = match source {
+                crate::domain::SourceType::Failure => "failures",
+                crate::domain::SourceType::Success => "successes",
+            };
+            let found = match patch {
+                Some(patch) => count(patch.edits.len(), "edit"),
+                None => format!("no usable reply: {}", quote(note)),
+            };
+            let n = count(items.len(), "item");
+            format!("step {}: analysis {} of {kind} ({n}): {found}", at.step, minibatch + 1)
+        }
+        Event::MergeFinished { at, patch, fallbacks, .. } => {
+            let fallback = match fallbacks {
+                0 => String::new(),
+                n => format!(", {n} without the model"),
+            };
+            format!("step {}: merged into {}{fallback}", at.step, count(patch.edits.len(), "edit"))
+        }
+        Event::EditsSelected { at, budget, patch, note, .. } => {
+            let note = if note.is_empty() { String::new() } else { format!("; {}", quote(note)) };
+            format!("step {}: selected {} (budget {budget}){note}", at.step, count(patch.edits.len(), "edit"))
+        }
+        Event::ReviewOpened { at, mode, edits, timeout_s, on_timeout, .. } => match mode {
+            ReviewMode::Auto => {
+                format!("step {}: {} accepted without review", at.step, count(edits.len(), "edit"))
+            }
+            ReviewMode::Manual => {
+                let limit = match (timeout_s, on_timeout) {
+                    (None, _) | (_, TimeoutPolicy::Wait) => "waits for a decision".to_owned(),
+                    (Some(s), TimeoutPolicy::Accept) => format!("accepts in {s} s"),
+                    (Some(s), TimeoutPolicy::Reject) => format!("rejects in {s} s"),
+                };
+                format!("step {}: REVIEW of {}, {limit}", at.step, count(edits.len(), "edit"))
+            }
+        },
+        Event::ReviewClosed { at, close, kept, rejected } => {
+            let how = match close {
+                ReviewClose::Auto => "automatic".to_owned(),
+                ReviewClose::Submitted { by } => format!("submitted by {}", by.0),
+                ReviewClose::TimedOut { .. } => "timed out".to_owned(),
+            };
+            format!("step {}: review {how}: {} kept, {} rejected", at.step, kept.len(), rejected.len())
+        }
+        Event::SkillUpdated { at, candidate, report } => format!(
+            "step {}: candidate {} ({} of {} applied)",
+            at.step,
+            short(&candidate.hash),
+            report.applied,
+            count(report.total, "edit")
+        ),
+        Event::EvaluationStarted { purpose, n, .. } => {
+            format!("{}: {} to measure", purpose_name(*purpose), count(*n, "item"))
+        }
+        Event::EvaluationItemFinished { eval, result, .. } => format!("{eval}: {}", outcome(result)),
+        Event::EvaluationFinished { eval, score: s, curtailed, missing } => {
+            let missing = if *missing > 0 { format!(", {missing} missing") } else { String::new() };
+            let early = if *curtailed { ", stopped early" } else { "" };
+            format!("{eval}: {} on {} of {} items{missing}{early}", score(s.gate), s.done, s.n)
+        }
+        Event::GateDecided { at, decision } => gate(at.step, decision),
+        Event::StepFinished { record, .. } => format!(
+            "step {} finished: {}, current {}, best {} (step {})",
+            record.at.step,
+            verdict_word(record.action),
+            score(record.current_score),
+            score(record.best_score),
+            record.best_step
+        ),
+        Event::TestFinished { outcome } => format!("test: {}", test_line(outcome)),
+        Event::RunFinished { status, reason, best_score, best_step, .. } => {
+            let status = match status {
+                EndStatus::Completed => "completed",
+                EndStatus::Cancelled => "cancelled",
+                EndStatus::Failed => "FAILED",
+                EndStatus::BudgetExhausted => "stopped: budget exhausted",
+            };
+            let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+            format!("run {status}{why}; best selection score {} (step {best_step})", score(*best_score))
+        }
+        Event::HostStarted { host, pid, resumed } => {
+            format!("{} by process {pid} on {host}", if *resumed { "resumed" } else { "hosted" })
+        }
+        Event::EditDecided { at, edit, decision, by, .. } => {
+            let what = match decision {
+                Decision::Undecided => "back to undecided".to_owned(),
+                Decision::Accept => "accepted".to_owned(),
+                Decision::Reject { reason } if reason.is_empty() => "rejected".to_owned(),
+                Decision::Reject { reason } => format!("rejected ({})", quote(reason)),
+                Decision::Amend { .. } => "amended and accepted".to_owned(),
+            };
+            format!("step {}: edit {} {what} by {}", at.step, edit + 1, by.0)
+        }
+        Event::ReviewSubmitted { at, by, .. } => format!("step {}: review submitted by {}", at.step, by.0),
+        Event::Paused { by } => format!("paused by {}", by.0),
+        Event::Resumed { by } => format!("resumed by {}", by.0),
+        Event::CancelRequested { by } => format!("stop asked for by {}", by.0),
+        Event::ConfigChanged { keys } => format!("config changed: {}", keys.join(", ")),
+        Event::Alert { level, code, message } => format!("{}: {code}: {message}", level_word(*level)),
+        Event::Log { level, message } => match level {
+            LogLevel::Debug | LogLevel::Info => message.clone(),
+            LogLevel::Warn | LogLevel::Error => format!("{}: {message}", level_word(*level)),
+        },
+        Event::Unknown(map) => {
+            format!("unknown event {}", map.keys().next().map_or("?", String::as_str))
+        }
+    }
+}
+
+fn gate(step: u32, decision: &GateDecision) -> String {
+    format!(
+        "step {step}: gate {}: {} against {} ({} gained, {} lost). {}",
+        verdict_word(decision.verdict),
+        score(decision.candidate.gate),
+        score(decision.current.gate),
+        decision.gained.len(),
+        decision.lost.len(),
+        decision.why
+    )
+}
+
+/// `base 0.02 → best 0.71, +0.69 [0.60, 0.78] on 100 items`.
+pub(super) fn test_line(outcome: &TestOutcome) -> String {
+    format!(
+        "base {} → best {}, {} [{}, {}] on {}",
+        score(outcome.base_hard),
+        score(outcome.best_hard),
+        signed(outcome.delta),
+        score(outcome.interval.0),
+        score(outcome.interval.1),
+        count(outcome.n, "item")
+    )
+}
+
+fn outcome(result: &ItemResult) -> String {
+    match result {
+        ItemResult::Scored(rollout) => {
+            let grade = if rollout.score.failed() { "fail" } else { "pass" };
+            let reason = quote(&rollout.score.reason);
+            format!("{} {grade} {} ({reason})", rollout.item, score(rollout.score.hard))
+        }
+        ItemResult::Missing { item, error } => format!("{item} MISSING ({})", quote(error)),
+    }
+}
+
+fn purpose_name(purpose: EvalPurpose) -> &'static str {
+    match purpose {
+        EvalPurpose::Baseline => "baseline",
+        EvalPurpose::Candidate => "candidate",
+        EvalPurpose::TestBase => "test of the base skill",
+        EvalPurpose::TestBest => "test of the best skill",
+    }
+}
+
+fn level_word(level: LogLevel) -> &'static str {
+    match level {
+        LogLevel::Debug => "debug",
+        LogLevel::Info => "info",
+        LogLevel::Warn => "warning",
+        LogLevel::Error => "ERROR",
+    }
+}
+
+fn quote(text: &str) -> String {
+    truncate(&sanitize_line(text), QUOTE)
+}
+
+fn short(hash: &str) -> String {
+    hash.chars().take(8).collect()
+}
+
+/// The verdict in a word or two.
+pub fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::AcceptNewBest => "accepted, new best",
+        Verdict::Accept => "accepted",
+        Verdict::ForceAccept => "accepted without a gate",
+        Verdict::Reject => "rejected",
+        Verdict::Undecided => "undecided",
+        Verdict::SkipNoPatches => "skipped, no edits",
+        Verdict::SkipNoChange => "skipped, no change",
+    }
+}
+
+/// What an edit does, for a list: `replace “be short”`.
+pub fn edit_title(edit: &Edit) -> String {
+    let (verb, text) = match edit.op {
+        EditOp::Append => ("append", &edit.content),
+        EditOp::InsertAfter => ("insert", &edit.content),
+        EditOp::Replace => ("replace", &edit.target),
+        EditOp::Delete => ("delete", &edit.target),
+        EditOp::Unknown => ("unknown", &edit.content),
+    };
+    format!("{verb:<8}{}", sanitize_line(text.trim()))
+}
+
+/// A score in [0, 1], or a difference of two, in two decimals; three when two would hide it.
+pub fn score(value: f64) -> String {
+    if value.is_nan() {
+        return "–".to_owned();
+    }
+    let rounded = (value * 100.0).round() / 100.0;
+    let text = if (value - rounded).abs() < 5e-4 { format!("{value:.2}") } else { format!("{value:.3}") };
+    match text.strip_prefix('-') {
+        Some(zero) if zero.chars().all(|c| matches!(c, '0' | '.')) => zero.to_owned(),
+        _ => text,
+    }
+}
+
+/// [`score`] with its sign.
+pub fn signed(value: f64) -> String {
+    if value >= 0.0 { format!("+{}", score(value)) } else { score(value) }
+}
+
+/// `3 edits`, `1 edit`.
+pub fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// `812`, `4.2k`, `3.07M`.
+pub fn tokens(n: u64) -> String {
+    match n {
+        0..=999 => n.to_string(),
+        1_000..=99_949 => format!("{:.1}k", n as f64 / 1e3),
+        99_950..=999_499 => format!("{:.0}k", n as f64 / 1e3),
+        _ => format!("{:.2}M", n as f64 / 1e6),
+    }
+}
+
+/// Milliseconds as `0:42`, `12:05`, `3:07:09`.
+pub fn duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+/// Time of day (UTC) of a Unix time in milliseconds: `17:03:09`.
+pub fn clock(ms: u64) -> String {
+    let seconds = ms / 1000 % 86_400;
+    format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Author, StepRef};
+
+    fn line(event: Event) -> String {
+        describe(&Record { seq: 1, at: 0, event })
+    }
+
+    #[test]
+    fn hostile_text_stays_on_one_inert_line() {
+        let at = StepRef { epoch: 1, step: 2, step_in_epoch: 1 };
+        let decision = Decision::Reject { reason: "bad\x1b[2J\nnews\u{202e}".into() };
+        let by = Author("ann@pts/1".into());
+        let text = line(Event::EditDecided { at, edit: 0, decision, by, rev: 1 });
+        assert_eq!(text, "step 2: edit 1 rejected (bad⏎news) by ann@pts/1");
+    }
+
+    #[test]
+    fn a_missing_result_is_not_called_a_score() {
+        let result = ItemResult::Missing { item: "t7".into(), error: "timed out".into() };
+        assert_eq!(outcome(&result), "t7 MISSING (timed out)");
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!(
+            [score(0.5), score(0.625), score(-0.0001), score(f64::NAN), signed(0.021)],
+            ["0.50", "0.625", "0.00", "–", "+0.021"]
+        );
+        assert_eq!(
+            [tokens(999), tokens(4_200), tokens(99_960), tokens(3_070_000)],
+            ["999", "4.2k", "100k", "3.07M"]
+        );
+        assert_eq!([duration(42_000), duration(11_229_000)], ["0:42", "3:07:09"]);
+        assert_eq!(clock(1_764_435_600_123), "17:00:00");
+    }
+}
