@@ -21,7 +21,7 @@ use super::worker_protocol::{
 };
 use super::{ChatModel, Likelihood, LiveSink, ModelError};
 use crate::config::ModelConfig;
-use crate::domain::{ChatReply, ChatRequest, FinishReason, Prompt, Usage, fingerprint, short_hash};
+use crate::domain::{ChatReply, ChatRequest, FinishReason, Prompt, Usage, fingerprint};
 use crate::event::{Live, LogLevel};
 
 /// File name of the worker binary.
@@ -126,7 +126,7 @@ impl LocalModel {
     /// [`ModelError::Worker`] when the worker cannot be started, ends, or cannot load the model.
     pub async fn start(settings: LocalSettings, log: LogSink) -> Result<Arc<Self>, ModelError> {
         let (worker, loaded) = Worker::launch(&settings).await.map_err(worker_error)?;
-        let label = format!("local:{}#{}:{}", loaded.model, short_hash(&loaded.sha256), loaded.engine);
+        let label = format!("local:{}#{}:{}", loaded.model, short_digest(&loaded.sha256), loaded.engine);
         log(
             LogLevel::Info,
             format!(
@@ -279,6 +279,10 @@ fn path_seed(path: &str) -> u64 {
         .fold(0, |seed, digit| seed << 4 | u64::from((digit as char).to_digit(16).unwrap_or(0)))
 }
 
+fn short_digest(sha256: &str) -> &str {
+    sha256.get(..12).unwrap_or(sha256)
+}
+
 fn unexpected(reply: &Reply) -> ModelError {
     let kind = serde_json::to_value(reply).ok();
     let kind = kind.as_ref().and_then(|value| value.as_object()?.keys().next().cloned());
@@ -426,8 +430,8 @@ impl Supervisor {
             Ok((_, loaded)) if loaded.sha256 != self.loaded.sha256 => Restart::GivenUp(format!(
                 "the model file {} has changed while the run used it (sha256 {} was {})",
                 self.settings.model_file,
-                short_hash(&loaded.sha256),
-                short_hash(&self.loaded.sha256)
+                short_digest(&loaded.sha256),
+                short_digest(&self.loaded.sha256)
             )),
             Ok((worker, _)) => {
                 self.pid.store(worker.pid, Ordering::Relaxed);

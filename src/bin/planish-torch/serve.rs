@@ -20,6 +20,9 @@ use crate::tokenizer::{Tokenizer, TokenizerError};
 use crate::torch::TorchEngine;
 use crate::weights::{Weights, WeightsError};
 
+/// What a request line may hold, for error texts.
+const REQUESTS: &str = "an id and one of hello, load, generate, score, cancel, stats, shutdown";
+
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     #[error(transparent)]
@@ -87,7 +90,10 @@ impl<W: Write> Server<W> {
             Err(error) => {
                 let id =
                     serde_json::from_slice::<serde_json::Value>(line).ok().and_then(|v| v["id"].as_u64());
-                self.write(id, error_reply(ErrorKind::BadRequest, format!("not a request line: {error}")));
+                self.write(
+                    id,
+                    error_reply(ErrorKind::BadRequest, format!("not a request line ({REQUESTS}): {error}")),
+                );
                 return true;
             }
         };

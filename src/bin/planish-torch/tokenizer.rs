@@ -30,6 +30,7 @@ pub struct Tokenizer {
     pieces: Vec<Vec<u8>>,
     ends: Vec<u32>,
     bos: Option<u32>,
+    document_start: Option<u32>,
     chat_start: Option<u32>,
     chat_end: Option<u32>,
 }
@@ -77,6 +78,7 @@ impl Tokenizer {
             })
             .collect();
         let library = |error: tokenizers::Error| TokenizerError::Library(error.to_string());
+        let document_start = id_of("<|endoftext|>");
         let vocab: Vec<(String, u32)> = vocab.into_iter().collect();
         let bpe = BPE::builder()
             .vocab_and_merges(vocab.into_iter().collect::<tokenizers::models::bpe::Vocab>(), merges)
@@ -87,7 +89,7 @@ impl Tokenizer {
             PreTokenizerWrapper::Digits(Digits::new(true)),
             PreTokenizerWrapper::ByteLevel(ByteLevel::new(false, true, true)),
         ])));
-        Ok(Self { inner, pieces, ends, bos, chat_start, chat_end })
+        Ok(Self { inner, pieces, ends, bos, document_start, chat_start, chat_end })
     }
 
     pub fn vocab(&self) -> usize {
@@ -111,10 +113,12 @@ impl Tokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// Tokens of a whole prompt; a chat ends with the opened assistant turn.
+    /// Tokens of a whole prompt, at least one: a chat ends with the opened assistant turn, and an empty text is the
+    /// start of a new document.
     pub fn encode_prompt(&self, prompt: &Prompt) -> Result<Vec<u32>, TokenizerError> {
         let mut ids: Vec<u32> = self.bos.into_iter().collect();
         match prompt {
+            Prompt::Text(text) if text.is_empty() && ids.is_empty() => ids.extend(self.document_start),
             Prompt::Text(text) => ids.extend(self.encode(text)?),
             Prompt::Chat(messages) => {
                 let start = self.chat_start.ok_or(TokenizerError::NoChat("<|im_start|>"))?;

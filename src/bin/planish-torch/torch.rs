@@ -193,3 +193,84 @@ fn rms_norm(x: &Tensor, gain: &Tensor, eps: f32) -> Result<Tensor, TchError> {
     let scale = x.f_square()?.f_mean_dim(-1, true, Kind::Float)?.f_add_scalar(f64::from(eps))?.f_rsqrt()?;
     x.f_mul(&scale)?.f_mul(gain)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::CpuEngine;
+    use crate::weights;
+
+    fn random_weights() -> Weights {
+        let shape = Shape {
+            layers: 2,
+            width: 16,
+            heads: 4,
+            kv_heads: 2,
+            head: 8,
+            ffn: 24,
+            vocab: 40,
+            context: 64,
+            eps: 1e-5,
+            rope_base: 10_000.0,
+        };
+        let mut seed = 9u32;
+        let mut noise = |len: usize| -> Vec<f32> {
+            (0..len)
+                .map(|_| {
+                    seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (seed >> 8) as f32 / 8_388_608.0 - 1.0
+                })
+                .collect()
+        };
+        let layers = (0..shape.layers)
+            .map(|_| weights::Layer {
+                attention_norm: noise(16),
+                qkv: noise((32 + 32) * 16),
+                attention_out: noise(16 * 32),
+                ffn_norm: noise(16),
+                gate_up: noise(48 * 16),
+                down: noise(16 * 24),
+            })
+            .collect();
+        let (embedding, out_norm) = (noise(40 * 16), noise(16));
+        Weights { shape, layers, embedding, out_norm, head: None }
+    }
+
+    fn rows(slot: usize, from: usize, tokens: &[u32]) -> Vec<Row> {
+        tokens.iter().enumerate().map(|(i, token)| Row { slot, position: from + i, token: *token }).collect()
+    }
+
+    /// Logits of every row, over a prefill in two pieces beside another sequence, a copied prefix, and a decode.
+    fn play(engine: &mut dyn Engine) -> Vec<f32> {
+        let mut all = Vec::new();
+        let mut step = |engine: &mut dyn Engine, rows: &[Row]| {
+            let wanted: Vec<usize> = (0..rows.len()).collect();
+            all.extend(engine.forward(rows, &wanted).unwrap());
+        };
+        step(engine, &[rows(0, 0, &[1, 2, 3]), rows(1, 0, &[9])].concat());
+        step(engine, &[rows(1, 1, &[8, 7]), rows(0, 3, &[4, 5])].concat());
+        engine.copy_prefix(0, 2, 4).unwrap();
+        engine.copy_prefix(1, 1, 2).unwrap();
+        step(engine, &[rows(2, 4, &[6]), rows(1, 2, &[30])].concat());
+        all
+    }
+
+    #[test]
+    fn both_engines_compute_the_same_model() {
+        let torch = play(&mut TorchEngine::new(random_weights(), 3, Device::Cpu).unwrap());
+        let cpu = play(&mut CpuEngine::new(random_weights(), 3, 2).unwrap());
+        assert_eq!(torch.len(), 10 * 40);
+        for (a, b) in torch.iter().zip(&cpu) {
+            assert!((a - b).abs() < 1e-3, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn chunks_and_copied_prefixes_do_not_change_a_bit_on_the_cpu() {
+        let played = play(&mut CpuEngine::new(random_weights(), 3, 2).unwrap());
+        let mut engine = CpuEngine::new(random_weights(), 1, 1).unwrap();
+        let whole = engine.forward(&rows(0, 0, &[1, 2, 3, 4, 6]), &[0, 1, 2, 3, 4]).unwrap();
+        assert_eq!(whole[..3 * 40], played[..3 * 40]);
+        assert_eq!(whole[4 * 40..], played[8 * 40..9 * 40]);
+    }
+}
