@@ -11,6 +11,7 @@ use super::run::Viewing;
 use super::{Failure, assembly, exit, failure, output};
 use crate::client::{ClientEvent, Connection, Presence, presence};
 use crate::event::{HostLine, RunStatus};
+use crate::plain::PlainRenderer;
 
 /// How a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,7 @@ async fn lines(
     let mut hangup = signal(SignalKind::hangup())
         .map_err(|error| Failure::run(format!("cannot listen for signals: {error}")))?;
     let mut report = Report::new(viewing.events, viewing.told_before);
+    let mut plain = PlainRenderer::new();
     let mut last_seq = 0;
     loop {
         let event = tokio::select! {
@@ -85,7 +87,7 @@ async fn lines(
                 if let HostLine::Welcome { last_seq: end, .. } = &line {
                     last_seq = *end;
                 }
-                show(&line, view, &mut report)?;
+                show(&line, view, &mut report, &mut plain)?;
                 // What lies before the welcome's mark may be an end that a resume has undone.
                 let over = matches!(report.state().status, RunStatus::Ended { .. });
                 if over && report.state().seq >= last_seq {
@@ -107,7 +109,7 @@ async fn lines(
     }
 }
 
-fn show(line: &HostLine, view: View, report: &mut Report) -> Result<(), Failure> {
+fn show(line: &HostLine, view: View, report: &mut Report, plain: &mut PlainRenderer) -> Result<(), Failure> {
     let mut news = Vec::new();
     if let HostLine::Event(record) = line {
         news = report.take(record);
@@ -119,7 +121,7 @@ fn show(line: &HostLine, view: View, report: &mut Report) -> Result<(), Failure>
         }
         (View::Json, _) => news.iter().try_for_each(output::json),
         (View::Plain | View::Workbench, line) => {
-            assembly::plain_lines(line).iter().try_for_each(|text| output::line(text))
+            plain.lines(line).iter().try_for_each(|text| output::line(text))
         }
     }
 }
