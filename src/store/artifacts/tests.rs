@@ -152,6 +152,7 @@ fn step(
             usage: Usage::default(),
         },
         Event::ReviewOpened {
+            on_timeout: crate::domain::TimeoutPolicy::Wait,
             at,
             mode: ReviewMode::Auto,
             edits: vec![edit(content)],
