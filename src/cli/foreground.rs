@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::signal::ctrl_c;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +20,9 @@ use crate::store::RunDir;
 /// way the journal stays resumable.
 pub async fn foreground(run: &RunDir, viewing: &Viewing) -> Result<u8, Failure> {
     runtime_dir().map_err(|error| Failure::usage(error.to_string()))?;
+    // Listened to from here on, so that no ctrl-c falls between two waits.
+    let mut interrupts = signal(SignalKind::interrupt())
+        .map_err(|error| Failure::run(format!("cannot listen for signals: {error}")))?;
     let service = assembly::start_engine(run).await?;
     let socket = HostSocket::bind(run.path()).map_err(|error| Failure::usage(error.to_string()))?;
 
@@ -44,7 +47,7 @@ pub async fn foreground(run: &RunDir, viewing: &Viewing) -> Result<u8, Failure> 
     let mut teller = Teller::new(viewing);
     let outcome = tokio::select! {
         outcome = follow(service.as_ref(), &mut teller) => outcome,
-        () = interrupted(service.as_ref()) => Ok(Ending::Interrupted),
+        () = interrupted(service.as_ref(), &mut interrupts) => Ok(Ending::Interrupted),
     };
     let code = match outcome? {
         Ending::Over => {
@@ -71,19 +74,14 @@ enum Ending {
     EngineGone,
 }
 
-async fn interrupted(service: &dyn RunService) {
-    if ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
+/// Returns at the second ctrl-c; the first one asks the run to stop.
+async fn interrupted(service: &dyn RunService, interrupts: &mut Signal) {
+    interrupts.recv().await;
     output::note(
         "stopping at the next boundary; press ctrl-c again to leave at once (the run stays resumable)",
     );
-    let second = ctrl_c();
     let cancel = service.steer(Command::Cancel, author_here(), None);
-    let (_, second) = tokio::join!(cancel, second);
-    if second.is_err() {
-        std::future::pending::<()>().await;
-    }
+    tokio::join!(cancel, interrupts.recv());
 }
 
 async fn follow(service: &dyn RunService, teller: &mut Teller) -> Result<Ending, Failure> {

@@ -3,7 +3,6 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use tokio::signal::ctrl_c;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::report::Report;
@@ -68,8 +67,9 @@ async fn lines(
 ) -> Result<u8, Failure> {
     let Connection { mut events, commands } = connection;
     drop(commands);
-    let mut hangup = signal(SignalKind::hangup())
-        .map_err(|error| Failure::run(format!("cannot listen for signals: {error}")))?;
+    let listen =
+        |kind| signal(kind).map_err(|error| Failure::run(format!("cannot listen for signals: {error}")));
+    let (mut hangup, mut interrupt) = (listen(SignalKind::hangup())?, listen(SignalKind::interrupt())?);
     let mut report = Report::new(viewing.events, viewing.told_before);
     let mut plain = PlainRenderer::new();
     let mut last_seq = 0;
@@ -77,7 +77,7 @@ async fn lines(
         let event = tokio::select! {
             event = events.recv() => event,
             _ = hangup.recv() => return Err(Failure::Quiet),
-            _ = ctrl_c() => {
+            _ = interrupt.recv() => {
                 output::note("left; the run goes on");
                 return Ok(exit::INTERRUPTED);
             }

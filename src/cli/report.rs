@@ -142,6 +142,7 @@ mod tests {
             current_hash: String::new(),
             preview: String::new(),
             timeout_s: Some(60),
+            on_timeout: crate::domain::TimeoutPolicy::Accept,
         }
     }
 

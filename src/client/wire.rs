@@ -106,9 +106,19 @@ pub(super) async fn dial(
         },
         Target::Ssh { host, run } => (spawn_ssh(host, run, ask)?, SSH_WELCOME_TIME),
     };
-    match timeout(time, wire.greet(options, after_seq)).await {
-        Ok(welcome) => welcome.map(|welcome| Some((wire, welcome))),
+    let welcome = match timeout(time, wire.greet(options, after_seq)).await {
+        Ok(welcome) => welcome,
         Err(_) => Err(ClientError::Unreachable(format!("no welcome within {} s", time.as_secs()))),
+    };
+    match (welcome, target) {
+        (Ok(welcome), _) => Ok(Some((wire, welcome))),
+        // It was about to leave: a host withdraws its announcement before it hangs up.
+        (Err(ClientError::Unreachable(_)), Target::Folder(run_dir))
+            if matches!(presence(run_dir), Ok(Presence::Dead)) =>
+        {
+            Ok(None)
+        }
+        (Err(error), _) => Err(error),
     }
 }
 
