@@ -83,7 +83,11 @@ pub fn analyst_reply(
         return Err(ReplyFault::NoUsableEdit { reasons: left_out.join("; ") });
     }
     if edits.len() > budget {
-        left_out.push(format!("{} edits beyond the budget of {budget}", edits.len() - budget));
+        left_out.push(format!(
+            "the budget of {budget} leaves out {} of {} edits",
+            edits.len() - budget,
+            edits.len()
+        ));
         edits.truncate(budget);
     }
     let patch = Patch { reasoning: text(patch, "reasoning"), edits };
@@ -260,3 +264,7 @@ fn kind(value: &Value) -> &'static str {
         Value::Object(_) => "an object",
     }
 }
+
+#[cfg(test)]
+#[path = "reply_tests.rs"]
+mod tests;
