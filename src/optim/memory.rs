@@ -4,7 +4,7 @@
 use super::reply::FailureNote;
 use crate::domain::{Edit, EditOp, FailedAttempt, StepMemory};
 
-/// Longest quoted piece of an edit, in characters.
+/// Longest quoted piece of a model's text, in characters.
 const QUOTE: usize = 400;
 
 /// A failed training rollout.
@@ -31,16 +31,16 @@ pub fn failure_patterns(
 ) -> Vec<(String, usize, Vec<String>)> {
     let mut patterns: Vec<Pattern> = Vec::new();
     for failure in failures {
-        let name = failure.reason.split(':').next().unwrap_or_default().trim();
-        let pattern = named(&mut patterns, if name.is_empty() { "unknown" } else { name });
+        let name = one_line(failure.reason.split(':').next().unwrap_or_default());
+        let pattern = named(&mut patterns, if name.is_empty() { "unknown" } else { &name });
         pattern.count += 1;
         pattern.items.push(failure.id.to_owned());
     }
     let measured = patterns.len();
     for analyst in analysts {
         for note in analyst.notes {
-            let pattern = named(&mut patterns, note.failure_type.trim());
-            pattern.describe(note.description.trim());
+            let pattern = named(&mut patterns, &one_line(&note.failure_type));
+            pattern.describe(one_line(&note.description));
             if !pattern.measured(measured) {
                 pattern.count += note.count.unwrap_or(analyst.items.len());
                 for item in analyst.items {
@@ -78,9 +78,9 @@ impl Pattern {
         self.index < measured
     }
 
-    fn describe(&mut self, description: &str) {
-        if !description.is_empty() && !self.descriptions.iter().any(|known| known == description) {
-            self.descriptions.push(description.to_owned());
+    fn describe(&mut self, description: String) {
+        if !description.is_empty() && !self.descriptions.contains(&description) {
+            self.descriptions.push(description);
         }
     }
 
@@ -123,11 +123,19 @@ fn summary(edit: &Edit) -> String {
 }
 
 fn quoted(text: &str) -> String {
+    format!("{:?}", short(text))
+}
+
+fn one_line(text: &str) -> String {
+    short(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn short(text: &str) -> String {
     let mut short: String = text.chars().take(QUOTE).collect();
     if short.len() < text.len() {
         short.push('…');
     }
-    format!("{short:?}")
+    short
 }
 
 /// The memory as a prompt shows it: per step a heading, its failure patterns, the edits that the gate rejected with the
@@ -226,6 +234,18 @@ mod tests {
              Edits a reviewer refused:\n    1. [append] \"Say \\\"no\\\"\\n\": rejected by reviewer because too harsh\n    \
              2. [delete] target=\"- a\": rejected by reviewer"
         );
+    }
+
+    #[test]
+    fn a_huge_description_is_short_and_on_one_line() {
+        let notes = [note("kind\nof", Some(1), &"long\n".repeat(10_000))];
+        let patterns = failure_patterns(&[], &[MinibatchNotes { items: &[], notes: &notes }]);
+        let pattern = &patterns[0].0;
+        assert!(
+            pattern.starts_with("kind of: long long ") && pattern.chars().count() < 2 * QUOTE,
+            "{pattern}"
+        );
+        assert!(!pattern.contains('\n'));
     }
 
     #[test]

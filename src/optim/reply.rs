@@ -80,6 +80,7 @@ pub fn analyst_reply(
         }
     }
     if edits.is_empty() && !left_out.is_empty() {
+        left_out.truncate(5);
         return Err(ReplyFault::NoUsableEdit { reasons: left_out.join("; ") });
     }
     if edits.len() > budget {
@@ -214,7 +215,7 @@ fn edit(item: &Value) -> Result<Edit, String> {
 
 fn unknown_op(item: &Value) -> String {
     match item.get("op").and_then(Value::as_str) {
-        Some(op) => format!("unknown op {op:?}"),
+        Some(op) => format!("unknown op {:?}", op.chars().take(40).collect::<String>()),
         None => "no op".to_owned(),
     }
 }
