@@ -10,7 +10,9 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::locate::Root;
-use super::{Failure, assembly, exit, output};
+use super::{Failure, exit, output};
+use crate::config::ModelConfig;
+use crate::model::local::LocalSettings;
 use crate::model::worker_protocol::{Reply, ReplyLine, Request, RequestLine, WORKER_PROTOCOL};
 
 /// A worker loads 440 MB of shared libraries before it can answer.
@@ -60,12 +62,17 @@ impl Check {
 
 /// Exit code 1 when a check failed; warnings do not count.
 pub async fn run(args: Args) -> Result<u8, Failure> {
-    let (program, model) = assembly::worker();
+    // Each looked for without the other, so that both are told.
+    let found = |config: ModelConfig| LocalSettings::resolve(&config).map_err(|error| error.to_string());
+    let named = || "named".to_owned();
+    let program = found(ModelConfig { model_file: named(), ..ModelConfig::default() })
+        .and_then(|settings| settings.command.into_iter().next().ok_or_else(|| "no worker command".into()));
+    let model = found(ModelConfig { worker_command: vec![named()], ..ModelConfig::default() });
     let checks = vec![
         runs_root(&args.root.path),
         runtime_directory(),
-        worker(program).await,
-        model_file(model),
+        worker(program.map(PathBuf::from)).await,
+        model_file(model.map(|settings| settings.model_file.into())),
         libtorch(),
         colours(variable("TERM"), variable("COLORTERM"), variable("NO_COLOR")),
         utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(variable)),
@@ -135,9 +142,7 @@ async fn worker(program: Result<PathBuf, String>) -> Check {
     let program = match program {
         Ok(program) => program,
         Err(missing) => {
-            let remedy = "only `backend = \"local\"` needs it: `make setup`, then \
-                          `cargo build --release --features torch`";
-            return Check::bad(NAME, Verdict::Warn, missing, remedy);
+            return Check::bad(NAME, Verdict::Warn, missing, "only `backend = \"local\"` needs it");
         }
     };
     match timeout(HELLO_TIME, greet(&program)).await {

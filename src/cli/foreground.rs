@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-use tokio::signal::ctrl_c;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
 
@@ -12,14 +11,18 @@ use super::run::Viewing;
 use super::{Failure, assembly, exit, failure, output};
 use crate::client::author_here;
 use crate::engine::RunService;
-use crate::event::{Command, HostLine, Record};
+use crate::event::{Command, HostLine, Record, RunStatus};
 use crate::host::{HostSocket, runtime_dir, serve};
+use crate::plain::PlainRenderer;
 use crate::store::RunDir;
 
 /// Runs to the end. The first ctrl-c asks the run to stop at the next boundary, the second leaves at once; either
 /// way the journal stays resumable.
 pub async fn foreground(run: &RunDir, viewing: &Viewing) -> Result<u8, Failure> {
     runtime_dir().map_err(|error| Failure::usage(error.to_string()))?;
+    // Listened to from here on, so that no ctrl-c falls between two waits.
+    let mut interrupts = signal(SignalKind::interrupt())
+        .map_err(|error| Failure::run(format!("cannot listen for signals: {error}")))?;
     let service = assembly::start_engine(run).await?;
     let socket = HostSocket::bind(run.path()).map_err(|error| Failure::usage(error.to_string()))?;
 
@@ -41,17 +44,17 @@ pub async fn foreground(run: &RunDir, viewing: &Viewing) -> Result<u8, Failure> 
         }
     }
 
-    let mut report = Report::new(viewing.events, viewing.told_before);
+    let mut teller = Teller::new(viewing);
     let outcome = tokio::select! {
-        outcome = follow(service.as_ref(), viewing, &mut report) => outcome,
-        () = interrupted(service.as_ref()) => Ok(Ending::Interrupted),
+        outcome = follow(service.as_ref(), &mut teller) => outcome,
+        () = interrupted(service.as_ref(), &mut interrupts) => Ok(Ending::Interrupted),
     };
     let code = match outcome? {
         Ending::Over => {
             if viewing.json {
-                output::json(&report.done(run.path()))?;
+                output::json(&teller.report.done(run.path()))?;
             }
-            failure::code_of(report.state(), viewing.require_improvement)
+            failure::code_of(teller.report.state(), viewing.require_improvement)
         }
         Ending::Interrupted => exit::INTERRUPTED,
         Ending::EngineGone => {
@@ -71,43 +74,36 @@ enum Ending {
     EngineGone,
 }
 
-async fn interrupted(service: &dyn RunService) {
-    if ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
+/// Returns at the second ctrl-c; the first one asks the run to stop.
+async fn interrupted(service: &dyn RunService, interrupts: &mut Signal) {
+    interrupts.recv().await;
     output::note(
         "stopping at the next boundary; press ctrl-c again to leave at once (the run stays resumable)",
     );
-    let second = ctrl_c();
     let cancel = service.steer(Command::Cancel, author_here(), None);
-    let (_, second) = tokio::join!(cancel, second);
-    if second.is_err() {
-        std::future::pending::<()>().await;
-    }
+    tokio::join!(cancel, interrupts.recv());
 }
 
-async fn follow(service: &dyn RunService, viewing: &Viewing, report: &mut Report) -> Result<Ending, Failure> {
+async fn follow(service: &dyn RunService, teller: &mut Teller) -> Result<Ending, Failure> {
     let mut ended = service.ended();
     let (backlog, mut later) = service.records(0);
-    for record in backlog {
-        tell(&record, viewing, report)?;
-    }
-    while !is_over(report) {
+    backlog.iter().try_for_each(|record| teller.tell(record))?;
+    // An end in the backlog may be one that this start undoes.
+    loop {
         tokio::select! {
-            records = next(service, &mut later, report.state().seq) => {
-                for record in records {
-                    tell(&record, viewing, report)?;
+            records = next(service, &mut later, teller.seq()) => {
+                records.iter().try_for_each(|record| teller.tell(record))?;
+                if teller.is_over() {
+                    return Ok(Ending::Over);
                 }
             }
             _ = ended.wait_for(|ended| *ended) => {
-                for record in service.records(report.state().seq).0 {
-                    tell(&record, viewing, report)?;
-                }
-                return Ok(if is_over(report) { Ending::Over } else { Ending::EngineGone });
+                let (rest, _) = service.records(teller.seq());
+                rest.iter().try_for_each(|record| teller.tell(record))?;
+                return Ok(if teller.is_over() { Ending::Over } else { Ending::EngineGone });
             }
         }
     }
-    Ok(Ending::Over)
 }
 
 /// The next records; all that were missed when this reader was too slow.
@@ -128,17 +124,33 @@ async fn next(
     }
 }
 
-fn is_over(report: &Report) -> bool {
-    matches!(report.state().status, crate::event::RunStatus::Ended { .. })
+/// Says what happens, as JSON or plain lines.
+struct Teller {
+    json: bool,
+    report: Report,
+    plain: PlainRenderer,
 }
 
-fn tell(record: &Record, viewing: &Viewing, report: &mut Report) -> Result<(), Failure> {
-    let lines: Vec<Value> = report.take(record);
-    if viewing.json {
-        lines.iter().try_for_each(output::json)
-    } else {
-        assembly::plain_lines(&HostLine::Event(Box::new(record.clone())))
-            .iter()
-            .try_for_each(|line| output::line(line))
+impl Teller {
+    fn new(viewing: &Viewing) -> Self {
+        let report = Report::new(viewing.events, viewing.told_before);
+        Self { json: viewing.json, report, plain: PlainRenderer::new() }
+    }
+
+    fn seq(&self) -> u64 {
+        self.report.state().seq
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.report.state().status, RunStatus::Ended { .. })
+    }
+
+    fn tell(&mut self, record: &Record) -> Result<(), Failure> {
+        let lines = self.report.take(record);
+        if self.json {
+            return lines.iter().try_for_each(output::json);
+        }
+        let line = HostLine::Event(Box::new(record.clone()));
+        self.plain.lines(&line).iter().try_for_each(|text| output::line(text))
     }
 }

@@ -3,7 +3,6 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use tokio::signal::ctrl_c;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::report::Report;
@@ -11,6 +10,7 @@ use super::run::Viewing;
 use super::{Failure, assembly, exit, failure, output};
 use crate::client::{ClientEvent, Connection, Presence, presence};
 use crate::event::{HostLine, RunStatus};
+use crate::plain::PlainRenderer;
 
 /// How a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,15 +67,17 @@ async fn lines(
 ) -> Result<u8, Failure> {
     let Connection { mut events, commands } = connection;
     drop(commands);
-    let mut hangup = signal(SignalKind::hangup())
-        .map_err(|error| Failure::run(format!("cannot listen for signals: {error}")))?;
+    let listen =
+        |kind| signal(kind).map_err(|error| Failure::run(format!("cannot listen for signals: {error}")));
+    let (mut hangup, mut interrupt) = (listen(SignalKind::hangup())?, listen(SignalKind::interrupt())?);
     let mut report = Report::new(viewing.events, viewing.told_before);
+    let mut plain = PlainRenderer::new();
     let mut last_seq = 0;
     loop {
         let event = tokio::select! {
             event = events.recv() => event,
             _ = hangup.recv() => return Err(Failure::Quiet),
-            _ = ctrl_c() => {
+            _ = interrupt.recv() => {
                 output::note("left; the run goes on");
                 return Ok(exit::INTERRUPTED);
             }
@@ -85,7 +87,7 @@ async fn lines(
                 if let HostLine::Welcome { last_seq: end, .. } = &line {
                     last_seq = *end;
                 }
-                show(&line, view, &mut report)?;
+                show(&line, view, &mut report, &mut plain)?;
                 // What lies before the welcome's mark may be an end that a resume has undone.
                 let over = matches!(report.state().status, RunStatus::Ended { .. });
                 if over && report.state().seq >= last_seq {
@@ -107,7 +109,7 @@ async fn lines(
     }
 }
 
-fn show(line: &HostLine, view: View, report: &mut Report) -> Result<(), Failure> {
+fn show(line: &HostLine, view: View, report: &mut Report, plain: &mut PlainRenderer) -> Result<(), Failure> {
     let mut news = Vec::new();
     if let HostLine::Event(record) = line {
         news = report.take(record);
@@ -119,7 +121,7 @@ fn show(line: &HostLine, view: View, report: &mut Report) -> Result<(), Failure>
         }
         (View::Json, _) => news.iter().try_for_each(output::json),
         (View::Plain | View::Workbench, line) => {
-            assembly::plain_lines(line).iter().try_for_each(|text| output::line(text))
+            plain.lines(line).iter().try_for_each(|text| output::line(text))
         }
     }
 }

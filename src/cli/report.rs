@@ -1,6 +1,6 @@
 //! The JSON lines of `--json`: `launch`, events by level, `decision_needed`, `done`. Pure: records in, lines out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -25,8 +25,8 @@ pub enum Level {
 pub struct Launch {
     pub run: String,
     pub pid: u32,
-    pub socket: std::path::PathBuf,
-    pub run_dir: std::path::PathBuf,
+    pub socket: PathBuf,
+    pub run_dir: PathBuf,
     pub proto: u32,
 }
 
@@ -36,7 +36,7 @@ impl Launch {
             run: run.name(),
             pid: host.pid,
             socket: host.socket.clone(),
-            run_dir: run.path().to_owned(),
+            run_dir: absolute(run.path()),
             proto: host.protocol,
         }
     }
@@ -44,6 +44,11 @@ impl Launch {
     pub fn line(&self) -> Value {
         json!({ "launch": self })
     }
+}
+
+/// Readers may work in another folder.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Folds a run and says what is worth a line.
@@ -90,6 +95,7 @@ impl Report {
 
     /// The last line, once the run has ended.
     pub fn done(&self, run_dir: &Path) -> Value {
+        let run_dir = absolute(run_dir);
         let (status, reason) = match &self.state.status {
             crate::event::RunStatus::Ended { status, reason } => (json!(status), reason.as_str()),
             _ => (Value::Null, ""),
@@ -136,6 +142,7 @@ mod tests {
             current_hash: String::new(),
             preview: String::new(),
             timeout_s: Some(60),
+            on_timeout: crate::domain::TimeoutPolicy::Accept,
         }
     }
 
@@ -175,8 +182,8 @@ mod tests {
         };
         assert_eq!(kinds(&report.take(&record(2, end))), ["event"]);
         assert!(report.take(&record(2, review(ReviewMode::Manual))).is_empty());
-        let done = report.done(Path::new("runs/x"));
+        let done = report.done(Path::new("/runs/x"));
         assert_eq!(done["done"]["status"], "completed");
-        assert_eq!(done["done"]["artefacts"]["best_skill"], "runs/x/best_skill.md");
+        assert_eq!(done["done"]["artefacts"]["best_skill"], "/runs/x/best_skill.md");
     }
 }

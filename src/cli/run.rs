@@ -9,7 +9,7 @@ use super::report::{Launch, Level};
 use super::{Failure, assembly, exit, foreground, launch, output};
 use crate::client::{ClientOptions, Presence, Target, author_here, open, presence};
 use crate::config::{Config, Loaded};
-use crate::event::WatchRole;
+use crate::event::{EndStatus, RunStatus, WatchRole};
 use crate::store::{RunDir, default_run_name, fold_run};
 
 #[derive(clap::Args)]
@@ -130,7 +130,16 @@ pub async fn start(run: &RunDir, mut args: StartArgs) -> Result<u8, Failure> {
                 run.host_json().display()
             )));
         }
-        Presence::Dead => args.viewing.told_before = fold_run(run)?.seq,
+        Presence::Dead => {
+            let state = fold_run(run)?;
+            if let RunStatus::Ended { status: EndStatus::Completed, .. } = state.status {
+                let name = run.name();
+                return Err(Failure::usage(format!(
+                    "{name} has completed; look at it with `planish attach {name}`, or start another with --name"
+                )));
+            }
+            args.viewing.told_before = state.seq;
+        }
     }
     if args.foreground {
         return foreground::foreground(run, &args.viewing).await;

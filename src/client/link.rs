@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::journal::folder_name;
 use super::journal::{ended_by, no_host};
-use super::wire::{Dialled, Welcome, Wire, dial};
+use super::wire::{Welcome, Wire, dial};
 use super::{ClientError, ClientEvent, ClientOptions, Presence, Target, presence};
 use crate::event::{AckResult, ClientLine, HostLine, PROTOCOL, Record};
 use crate::store::{RunDir, read_records};
@@ -31,7 +31,7 @@ pub struct Connection {
 pub async fn open(target: Target, options: ClientOptions) -> Result<Connection, ClientError> {
     let first = dial(&target, &options, options.after_seq, true).await?;
     let records = match (&first, &target) {
-        (Dialled::Journal, Target::Folder(run_dir)) => load(run_dir).await?,
+        (None, Target::Folder(run_dir)) => load(run_dir).await?,
         _ => Vec::new(),
     };
     let (events, receiver) = mpsc::channel(EVENTS);
@@ -68,10 +68,10 @@ struct Link {
 }
 
 impl Link {
-    async fn work(mut self, first: Dialled, records: Vec<Record>) -> Result<(), Abandoned> {
+    async fn work(mut self, first: Option<(Wire, Welcome)>, records: Vec<Record>) -> Result<(), Abandoned> {
         let mut lost = match first {
-            Dialled::Host(wire, welcome) => Some(self.converse(wire, welcome).await?),
-            Dialled::Journal => {
+            Some((wire, welcome)) => Some(self.converse(wire, welcome).await?),
+            None => {
                 let welcome = self.journal_welcome(&records);
                 self.deliver(ClientEvent::Line(welcome)).await?;
                 self.deliver_records(records).await?;
@@ -106,8 +106,7 @@ impl Link {
                 }
                 continue;
             }
-            let Ok(Dialled::Host(wire, welcome)) =
-                dial(&self.target, &self.options, self.last_seq, false).await
+            let Ok(Some((wire, welcome))) = dial(&self.target, &self.options, self.last_seq, false).await
             else {
                 continue;
             };

@@ -27,13 +27,6 @@ const LEAVING_PAUSE: Duration = Duration::from_millis(50);
 /// Environment variable that names another program than `ssh`.
 const SSH_VARIABLE: &str = "PLANISH_SSH";
 
-/// What dialling a target found.
-pub(super) enum Dialled {
-    Host(Wire, Welcome),
-    /// No host: the journal is all there is.
-    Journal,
-}
-
 pub(super) struct Welcome {
     pub line: HostLine,
     pub last_seq: u64,
@@ -95,26 +88,37 @@ impl Wire {
     }
 }
 
-/// Finds the host of `target` and says hello. `ask`: ssh may ask for a password.
+/// Finds the host of `target` and says hello; `None` when there is no host, so that the journal is all there is.
+/// `ask`: ssh may ask for a password.
 pub(super) async fn dial(
     target: &Target,
     options: &ClientOptions,
     after_seq: u64,
     ask: bool,
-) -> Result<Dialled, ClientError> {
+) -> Result<Option<(Wire, Welcome)>, ClientError> {
     let (mut wire, time) = match target {
         Target::Folder(run_dir) => match connect(run_dir).await? {
             Some(stream) => {
                 let (reader, writer) = stream.into_split();
                 (Wire::new(reader, writer, None), WELCOME_TIME)
             }
-            None => return Ok(Dialled::Journal),
+            None => return Ok(None),
         },
         Target::Ssh { host, run } => (spawn_ssh(host, run, ask)?, SSH_WELCOME_TIME),
     };
-    match timeout(time, wire.greet(options, after_seq)).await {
-        Ok(welcome) => welcome.map(|welcome| Dialled::Host(wire, welcome)),
+    let welcome = match timeout(time, wire.greet(options, after_seq)).await {
+        Ok(welcome) => welcome,
         Err(_) => Err(ClientError::Unreachable(format!("no welcome within {} s", time.as_secs()))),
+    };
+    match (welcome, target) {
+        (Ok(welcome), _) => Ok(Some((wire, welcome))),
+        // It was about to leave: a host withdraws its announcement before it hangs up.
+        (Err(ClientError::Unreachable(_)), Target::Folder(run_dir))
+            if matches!(presence(run_dir), Ok(Presence::Dead)) =>
+        {
+            Ok(None)
+        }
+        (Err(error), _) => Err(error),
     }
 }
 

@@ -135,3 +135,22 @@ async fn the_bridge_carries_a_live_run_and_serves_one_at_rest() {
     let ack = at_rest.last().unwrap();
     assert!(matches!(ack, HostLine::Ack { result: AckResult::Denied { .. }, .. }), "{ack:?}");
 }
+
+#[tokio::test]
+async fn a_host_that_leaves_before_it_welcomes_is_no_error() {
+    let mut stage = Stage::new();
+    let last = stage.run.push(decision(0));
+    stage.stop_host().await;
+    // Announced and connectable, but hanging up: the last moment of a host.
+    let folder = stage.run_dir.path().to_owned();
+    let path = folder.join("leaving.sock");
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    planish::host::HostFile::of_this_process(&path).unwrap().write(&folder).unwrap();
+    tokio::spawn(async move {
+        let connection = listener.accept().await.unwrap();
+        std::fs::remove_file(folder.join("host.json")).unwrap();
+        drop(connection);
+    });
+    let mut late = stage.attach("late", WatchRole::Watch, 0).await;
+    late.records(0, last).await;
+}

@@ -7,7 +7,8 @@ mod steer;
 use clap::Subcommand;
 
 use super::locate::Root;
-use super::{Failure, assembly, exit, output};
+use super::{Failure, exit, output};
+use crate::plain::describe;
 use crate::store::{fold_run, read_records};
 
 #[derive(clap::Args)]
@@ -68,9 +69,9 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
                 match (args.content, args.json) {
                     (true, _) => output::json(record)?,
                     (false, true) => output::json(&serde_json::json!({
-                        "seq": record.seq, "at": record.at, "kind": assembly::kind_of(record),
+                        "seq": record.seq, "at": record.at, "kind": record.event.kind(),
                     }))?,
-                    (false, false) => output::line(&assembly::describe(record))?,
+                    (false, false) => output::line(&describe(record))?,
                 }
             }
             Ok(exit::DONE)

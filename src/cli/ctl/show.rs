@@ -154,6 +154,7 @@ mod tests {
             current_hash: String::new(),
             preview: String::new(),
             timeout_s: None,
+            on_timeout: crate::domain::TimeoutPolicy::Accept,
         };
         RunState::fold(&[Record { seq: 1, at: 1, event }])
     }
