@@ -71,10 +71,15 @@ pub fn analyst_reply(
         }
     }
     if edits.is_empty() && !left_out.is_empty() {
+        left_out.truncate(5);
         return Err(ReplyFault::NoUsableEdit { reasons: left_out.join("; ") });
     }
     if edits.len() > budget {
-        left_out.push(format!("{} edits beyond the budget of {budget}", edits.len() - budget));
+        left_out.push(format!(
+            "the budget of {budget} leaves out {} of {} edits",
+            edits.len() - budget,
+            edits.len()
+        ));
         edits.truncate(budget);
     }
     let patch = Patch { reasoning: text(patch, "reasoning"), edits };
@@ -201,7 +206,7 @@ fn edit(item: &Value) -> Result<Edit, String> {
 
 fn unknown_op(item: &Value) -> String {
     match item.get("op").and_then(Value::as_str) {
-        Some(op) => format!("unknown op {op:?}"),
+        Some(op) => format!("unknown op {:?}", op.chars().take(40).collect::<String>()),
         None => "no op".to_owned(),
     }
 }
@@ -251,3 +256,7 @@ fn kind(value: &Value) -> &'static str {
         Value::Object(_) => "an object",
     }
 }
+
+#[cfg(test)]
+#[path = "reply_tests.rs"]
+mod tests;

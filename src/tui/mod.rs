@@ -1,1 +1,38 @@
-//! tui
+//! The workbench on a terminal: a client of a host. `App` holds and updates the state of the screen, `draw` turns
+//! it into cells, `run` connects both to the terminal and the host's lines. Never uses the engine.
+
+mod action;
+mod app;
+mod editor;
+mod frames;
+mod header;
+mod input;
+mod journal_lines;
+mod keymap;
+mod layout;
+mod live;
+mod msg;
+mod navigate;
+mod overlay;
+mod paint;
+mod panes;
+mod patch_doc;
+mod plot;
+mod preview;
+mod rows;
+mod runtime;
+mod steer;
+mod term;
+mod theme;
+mod view;
+
+pub use action::{ACTIONS, Action, Scope, Spec};
+pub use app::{App, Identity, Link, Stage};
+pub use keymap::conflicts as key_conflicts;
+pub use layout::{Class, Pane};
+pub use msg::{ClientEvent, Dirty, EditPurpose, Effect, Msg};
+pub use overlay::Overlay;
+pub use runtime::{Exit, Options, run};
+pub use term::Screen;
+pub use theme::{Depth, Role, Theme, ThemeError};
+pub use view::draw;

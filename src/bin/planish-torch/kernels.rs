@@ -128,7 +128,7 @@ fn dots_portable<const M: usize, const B: usize>(w: &[f32], x: &[f32], k: usize)
 #[target_feature(enable = "avx2,fma")]
 unsafe fn dots_avx2<const M: usize, const B: usize>(w: *const f32, x: *const f32, k: usize) -> [[f32; M]; B] {
     use std::arch::x86_64::{_mm256_fmadd_ps, _mm256_loadu_ps, _mm256_setzero_ps, _mm256_storeu_ps};
-    let mut sums = [[_mm256_setzero_ps(); M]; B];
+    let mut sums = [[_mm256_setzero_ps(); B]; M];
     let mut at = 0;
     while at < k {
         // SAFETY: at + 8 <= k, so every load lies inside its row.
@@ -137,22 +137,22 @@ unsafe fn dots_avx2<const M: usize, const B: usize>(w: *const f32, x: *const f32
             for (b, input) in inputs.iter_mut().enumerate() {
                 *input = _mm256_loadu_ps(x.add(b * k + at));
             }
-            for m in 0..M {
+            for (m, sums) in sums.iter_mut().enumerate() {
                 let weights = _mm256_loadu_ps(w.add(m * k + at));
-                for b in 0..B {
-                    sums[b][m] = _mm256_fmadd_ps(weights, inputs[b], sums[b][m]);
+                for (sum, input) in sums.iter_mut().zip(&inputs) {
+                    *sum = _mm256_fmadd_ps(weights, *input, *sum);
                 }
             }
         }
         at += LANES;
     }
     let mut out = [[0.0; M]; B];
-    for b in 0..B {
-        for m in 0..M {
+    for (m, sums) in sums.iter().enumerate() {
+        for (out, sum) in out.iter_mut().zip(sums) {
             let mut lanes = [0.0; LANES];
             // SAFETY: `lanes` holds 8 floats.
-            unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), sums[b][m]) };
-            out[b][m] = add_lanes(&lanes);
+            unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), *sum) };
+            out[m] = add_lanes(&lanes);
         }
     }
     out
@@ -279,7 +279,7 @@ fn exp(x: f32) -> f32 {
     let n = (x * std::f32::consts::LOG2_E).round_ties_even();
     let r = n.mul_add(-LN2_LOW, n.mul_add(-LN2_HIGH, x));
     let mut p = 1.987_569_1e-4f32;
-    for c in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5.000_000_1e-1] {
+    for c in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
         p = p.mul_add(r, c);
     }
     let p = p.mul_add(r * r, r) + 1.0;

@@ -1,0 +1,462 @@
+//! The app: all state of the screen and `update(msg) -> effects`, pure and synchronous. It folds the run's events
+//! itself; it does no IO, reads no clock and draws nothing.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use ratatui::crossterm::event::KeyEventKind;
+use ratatui::layout::Rect;
+
+use super::journal_lines::JournalLines;
+use super::keymap::Press;
+use super::layout::{Arrangement, Pane, Places, place};
+use super::live::LiveBoard;
+use super::msg::{ClientEvent, Dirty, Effect, Msg};
+use super::overlay::Overlay;
+use super::patch_doc::{PatchDoc, PatchKey};
+use super::steer::{Pending, UndoEntry};
+use super::theme::Role;
+use crate::domain::{Author, Phase, ReviewMode, Verdict};
+use crate::event::{Client, EvalPurpose, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
+
+/// Without a key for this long the screen may follow the run to another pane by itself.
+const IDLE_MS: u64 = 5_000;
+const TOAST_MS: u64 = 8_000;
+
+/// Who uses the client, and how.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    pub name: Author,
+    pub read_only: bool,
+    /// Makes this client's command ids distinct from those of others.
+    pub client_id: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Link {
+    Connecting,
+    Up,
+    Lost { reason: String, since: u64 },
+}
+
+/// What a row of the Steps pane stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Baseline,
+    Step(u32),
+    Test,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Toast {
+    pub text: String,
+    pub role: Role,
+    pub until: u64,
+}
+
+/// A scroll position. `extent` is (lines, visible lines) as last drawn: only the view knows them.
+#[derive(Clone, Debug, Default)]
+pub struct Scroll {
+    pub top: usize,
+    pub extent: Cell<(usize, usize)>,
+}
+
+impl Scroll {
+    pub fn by(&mut self, lines: isize) {
+        let (total, visible) = self.extent.get();
+        let last = total.saturating_sub(visible);
+        self.top = self.top.min(last).saturating_add_signed(lines).min(last);
+    }
+
+    pub fn at_end(&self) -> bool {
+        let (total, visible) = self.extent.get();
+        self.top + visible >= total
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct RolloutsView {
+    /// Key of the selected row; `None`: the first.
+    pub selected: Option<String>,
+    pub filter: String,
+    pub failures_only: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct TranscriptView {
+    pub scroll: Scroll,
+    pub show_prompt: bool,
+    /// Keep the end of a streaming reply in view.
+    pub follow: bool,
+}
+
+#[derive(Default)]
+pub struct PatchView {
+    pub edit: usize,
+    pub scroll: Scroll,
+    /// Why and from which items is shown.
+    pub rationale: bool,
+    pub undo: Vec<UndoEntry>,
+    pub doc: RefCell<Option<(PatchKey, Rc<PatchDoc>)>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct LogsView {
+    pub scroll: Scroll,
+    pub follow: bool,
+    pub filter: String,
+}
+
+pub struct App {
+    pub state: RunState,
+    pub identity: Identity,
+    pub now: u64,
+    pub size: (u16, u16),
+    pub link: Link,
+    /// From the welcome line: the name before `run_started` is known.
+    pub run: String,
+    pub last_seq: u64,
+    pub clients: Vec<Client>,
+    pub live: LiveBoard,
+    pub lines: JournalLines,
+    pub arrangement: Arrangement,
+    /// `None`: the newest.
+    pub stage: Option<Stage>,
+    pub rollouts: RolloutsView,
+    pub transcript: TranscriptView,
+    pub patch: PatchView,
+    pub gate: Scroll,
+    pub logs: LogsView,
+    /// Step index under the value cursor.
+    pub cursor: Option<usize>,
+    pub overlay: Option<Overlay>,
+    pub toast: Option<Toast>,
+    pub(super) presses: Vec<Press>,
+    pub(super) pending: HashMap<String, Pending>,
+    pub(super) commands: u64,
+    last_key_at: u64,
+    dirty: Dirty,
+}
+
+impl App {
+    pub fn new(identity: Identity, size: (u16, u16), now: u64) -> Self {
+        Self {
+            state: RunState::default(),
+            identity,
+            now,
+            size,
+            link: Link::Connecting,
+            run: String::new(),
+            last_seq: 0,
+            clients: Vec::new(),
+            live: LiveBoard::default(),
+            lines: JournalLines::default(),
+            arrangement: Arrangement {
+                focus: Pane::Steps,
+                main: Pane::Gate,
+                strip: Pane::Curves,
+                zoom: false,
+            },
+            stage: None,
+            rollouts: RolloutsView::default(),
+            transcript: TranscriptView { follow: true, ..TranscriptView::default() },
+            patch: PatchView::default(),
+            gate: Scroll::default(),
+            logs: LogsView { scroll: Scroll::default(), follow: true, filter: String::new() },
+            cursor: None,
+            overlay: None,
+            toast: None,
+            presses: Vec::new(),
+            pending: HashMap::new(),
+            commands: 0,
+            last_key_at: 0,
+            dirty: Dirty::Repaint,
+        }
+    }
+
+    /// One message in, the wanted effects out.
+    pub fn update(&mut self, msg: Msg) -> Vec<Effect> {
+        match msg {
+            Msg::Tick(now) => {
+                self.tick(now);
+                Vec::new()
+            }
+            Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+            Msg::Key(key) => {
+                self.last_key_at = self.now;
+                self.stain(Dirty::Input);
+                self.key(key)
+            }
+            Msg::Paste(text) => {
+                if let Some(overlay) = &mut self.overlay {
+                    overlay.paste(&text);
+                    self.stain(Dirty::Input);
+                }
+                Vec::new()
+            }
+            Msg::Resize(width, height) => {
+                self.size = (width, height);
+                self.stain(Dirty::Repaint);
+                Vec::new()
+            }
+            Msg::Client(event) => self.client(event),
+            Msg::EditorClosed { purpose, result } => {
+                self.stain(Dirty::Repaint);
+                self.editor_closed(purpose, result)
+            }
+            Msg::Continued => {
+                self.stain(Dirty::Repaint);
+                Vec::new()
+            }
+        }
+    }
+
+    /// How much must be drawn again; asking makes it clean.
+    pub fn take_dirty(&mut self) -> Dirty {
+        std::mem::take(&mut self.dirty)
+    }
+
+    pub fn dirty(&self) -> Dirty {
+        self.dirty
+    }
+
+    pub(super) fn stain(&mut self, dirty: Dirty) {
+        self.dirty = self.dirty.max(dirty);
+    }
+
+    pub(super) fn say(&mut self, role: Role, text: impl Into<String>) {
+        self.toast = Some(Toast { text: text.into(), role, until: self.now + TOAST_MS });
+        self.stain(Dirty::Data);
+    }
+
+    pub fn places(&self) -> Places {
+        place(Rect::new(0, 0, self.size.0, self.size.1), self.arrangement)
+    }
+
+    /// A clock on the screen runs.
+    fn clock_runs(&self) -> bool {
+        matches!(self.state.status, RunStatus::Running | RunStatus::Cancelling { .. })
+            || matches!(self.link, Link::Lost { .. })
+    }
+
+    /// Milliseconds until the next tick is wanted; `None`: nothing on the screen depends on time.
+    pub fn next_tick(&self) -> Option<u64> {
+        let second = self.clock_runs().then(|| 1000 - self.now % 1000);
+        let toast = self.toast.as_ref().map(|toast| toast.until.saturating_sub(self.now).max(1));
+        second.into_iter().chain(toast).min()
+    }
+
+    fn tick(&mut self, now: u64) {
+        let new_second = now / 1000 != self.now / 1000;
+        self.now = now;
+        if new_second && self.clock_runs() {
+            self.stain(Dirty::Data);
+        }
+        if self.toast.as_ref().is_some_and(|toast| toast.until <= now) {
+            self.toast = None;
+            self.stain(Dirty::Data);
+        }
+    }
+
+    fn client(&mut self, event: ClientEvent) -> Vec<Effect> {
+        match event {
+            ClientEvent::Line(line) => return self.host_line(line),
+            ClientEvent::Lost(reason) => {
+                self.live.forget_calls();
+                let since = match self.link {
+                    Link::Lost { since, .. } => since,
+                    Link::Connecting | Link::Up => self.now,
+                };
+                self.link = Link::Lost { reason, since };
+            }
+            ClientEvent::Restored => self.link = Link::Up,
+        }
+        self.stain(Dirty::Data);
+        Vec::new()
+    }
+
+    fn host_line(&mut self, line: HostLine) -> Vec<Effect> {
+        self.stain(Dirty::Data);
+        match line {
+            HostLine::Welcome { run, last_seq, .. } => {
+                self.link = Link::Up;
+                self.run = run;
+                self.last_seq = last_seq;
+            }
+            HostLine::Event(record) => return self.record(&record),
+            HostLine::Live(live) => {
+                // Deltas of calls that are not on the screen change nothing there, but telling which are costs
+                // more than a frame that turns out equal: equal frames are not sent.
+                if matches!(live, Live::Throughput { .. })
+                    && matches!(self.state.status, RunStatus::Ended { .. })
+                {
+                    return Vec::new();
+                }
+                self.live.hear(live, self.now);
+            }
+            HostLine::Clients(clients) => self.clients = clients,
+            HostLine::Ack { cmd_id, result, .. } => self.acknowledged(&cmd_id, result),
+            HostLine::Dropped { lines } => {
+                self.lines.note(self.now, format!("{lines} lines not shown: this client reads too slowly"));
+            }
+            HostLine::Error { message } => self.say(Role::Bad, format!("host: {message}")),
+        }
+        Vec::new()
+    }
+
+    fn record(&mut self, record: &Record) -> Vec<Effect> {
+        if record.seq <= self.state.seq {
+            return Vec::new();
+        }
+        self.state.apply(record);
+        self.live.settle(&record.event);
+        self.lines.hear(record, self.last_seq);
+        // Only news moves the screen: history that is still being read does not.
+        if record.seq < self.last_seq {
+            return Vec::new();
+        }
+        self.follow_event(&record.event)
+    }
+
+    /// Shows what just became important, unless somebody is at work elsewhere.
+    fn follow_event(&mut self, event: &Event) -> Vec<Effect> {
+        let idle = self.now.saturating_sub(self.last_key_at) >= IDLE_MS && self.overlay.is_none();
+        match event {
+            Event::ReviewOpened { mode: ReviewMode::Manual, edits, .. } if !edits.is_empty() => {
+                self.patch.edit = 0;
+                self.patch.scroll.top = 0;
+                self.patch.undo.clear();
+                if idle {
+                    self.stage = None;
+                    self.focus(Pane::Patch);
+                } else {
+                    self.say(Role::Warn, "a review waits for you: press 4");
+                }
+                return vec![Effect::Bell];
+            }
+            Event::GateDecided { .. } | Event::TestFinished { .. } if idle => {
+                if self.stage.is_none() && self.arrangement.main == Pane::Patch {
+                    let focused = self.arrangement.focus == Pane::Patch;
+                    self.arrangement.main = Pane::Gate;
+                    if focused {
+                        self.arrangement.focus = Pane::Gate;
+                    }
+                }
+            }
+            Event::RunFinished { .. } if idle => {
+                self.stage = None;
+                self.focus(Pane::Gate);
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    // --- what the screen and the registry ask ---
+
+    pub fn ended(&self) -> bool {
+        matches!(self.state.status, RunStatus::Ended { .. })
+    }
+
+    /// The journal up to the moment of connecting is still being read.
+    pub fn loading(&self) -> bool {
+        self.link == Link::Connecting || self.state.seq < self.last_seq
+    }
+
+    /// Newest first.
+    pub fn stages(&self) -> Vec<Stage> {
+        let has =
+            |purposes: &[EvalPurpose]| self.state.evals.values().any(|eval| purposes.contains(&eval.purpose));
+        let mut out = Vec::new();
+        if self.state.phase == Some(Phase::Test) || has(&[EvalPurpose::TestBase, EvalPurpose::TestBest]) {
+            out.push(Stage::Test);
+        }
+        out.extend(self.state.steps.iter().rev().map(|step| Stage::Step(step.at.step)));
+        if self.state.phase == Some(Phase::Baseline) || has(&[EvalPurpose::Baseline]) {
+            out.push(Stage::Baseline);
+        }
+        out
+    }
+
+    /// The selected stage, or the newest.
+    pub fn shown_stage(&self) -> Option<Stage> {
+        let stages = self.stages();
+        self.stage.filter(|stage| stages.contains(stage)).or_else(|| stages.first().copied())
+    }
+
+    /// The step whose patch and gate are shown; for baseline and test the nearest step.
+    pub fn shown_step(&self) -> Option<&StepState> {
+        match self.shown_stage()? {
+            Stage::Step(number) => self.state.steps.iter().find(|step| step.at.step == number),
+            Stage::Test => self.state.steps.last(),
+            Stage::Baseline => self.state.steps.first(),
+        }
+    }
+
+    /// Edits of a manual review that wait for a word.
+    pub fn waiting(&self) -> usize {
+        match self.state.open_review() {
+            Some((_, review)) if review.mode == ReviewMode::Manual => {
+                let undecided =
+                    |edit: &&crate::event::ReviewEdit| edit.decision == crate::domain::Decision::Undecided;
+                review.edits.iter().filter(undecided).count()
+            }
+            _ => 0,
+        }
+    }
+
+    /// Milliseconds of the run so far; stands still once it is paused or over.
+    pub fn elapsed(&self) -> u64 {
+        let Some(info) = &self.state.info else { return 0 };
+        let until = if self.clock_runs() { self.now } else { self.state.updated_at };
+        until.saturating_sub(info.started_at)
+    }
+
+    /// Milliseconds to go, from the mean time of finished steps; `None` before the first or after the last.
+    pub fn eta(&self) -> Option<u64> {
+        let total = self.state.info.as_ref()?.plan.total_steps as u64;
+        let finished = self.state.steps.iter().filter(|step| step.finished_at.is_some());
+        let (mut n, mut ms) = (0, 0);
+        for step in finished {
+            n += 1;
+            ms += step.finished_at.unwrap_or(step.started_at).saturating_sub(step.started_at);
+        }
+        if n == 0 || self.ended() || n >= total {
+            return None;
+        }
+        let under_way = self.state.steps.last().filter(|step| step.finished_at.is_none());
+        let spent = under_way.map_or(0, |step| self.now.saturating_sub(step.started_at));
+        Some((ms / n * (total - n)).saturating_sub(spent))
+    }
+
+    pub fn has_stage(&self) -> bool {
+        self.shown_stage().is_some()
+    }
+
+    pub fn has_steps(&self) -> bool {
+        !self.state.steps.is_empty()
+    }
+
+    pub fn has_rollouts(&self) -> bool {
+        !self.rows().is_empty()
+    }
+
+    pub fn has_edits(&self) -> bool {
+        self.shown_review().is_some_and(|review| !review.edits.is_empty())
+    }
+
+    pub fn can_filter(&self) -> bool {
+        matches!(self.arrangement.focus, Pane::Rollouts | Pane::Logs)
+    }
+
+    pub fn can_steer(&self) -> bool {
+        !self.identity.read_only && !self.ended()
+    }
+
+    /// Accepted steps out of the finished ones.
+    pub fn accepted_steps(&self) -> usize {
+        let accepted = |step: &&StepState| step.record.as_ref().is_some_and(|r| Verdict::accepted(r.action));
+        self.state.steps.iter().filter(accepted).count()
+    }
+}

@@ -1,0 +1,196 @@
+//! The header: run, phase chain, step, time, tokens, waiting decisions, link. Drops the least important when narrow.
+
+use ratatui::layout::Rect;
+
+use super::app::{App, Link, Stage};
+use super::paint::{Canvas, Span, span, spans_width};
+use super::theme::Role;
+use crate::domain::Phase;
+use crate::event::{EndStatus, EvalPurpose, RunStatus};
+use crate::plain::{count, duration, tokens};
+use crate::text::truncate;
+
+pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
+    let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+    let (left, right) = fitting(app, area.width as usize);
+    let used = canvas.line(area, &left);
+    canvas.line_right(Rect { x: area.x + used, width: area.width - used, ..area }, &right);
+}
+
+/// The most that fits: first fewer numbers on the right, then a shorter chain.
+fn fitting(app: &App, columns: usize) -> (Vec<Span>, Vec<Span>) {
+    let name = || {
+        let long = app.run_name();
+        vec![span(Role::Brand, "planish "), span(Role::Strong, truncate(long, 24)), span(Role::Text, "  ")]
+    };
+    let numbers = numbers(app);
+    for (chain, least) in [(chain(app, Phase::name), 4), (chain(app, abbreviated), 3), (now(app), 0)] {
+        for kept in (least.min(numbers.len())..=numbers.len()).rev() {
+            let right: Vec<Span> = numbers[..kept].iter().flatten().cloned().collect();
+            let mut left = name();
+            left.extend(chain.iter().cloned());
+            if spans_width(&left) + spans_width(&right) <= columns {
+                return (left, right);
+            }
+        }
+    }
+    (now(app), Vec::new())
+}
+
+fn abbreviated(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Baseline => "base",
+        Phase::Rollout => "roll",
+        Phase::Reflect => "refl",
+        Phase::Aggregate => "aggr",
+        Phase::Select => "sel",
+        Phase::Review => "rev",
+        Phase::Update => "upd",
+        Phase::Evaluate => "eval",
+        Phase::Gate => "gate",
+        Phase::Test => "test",
+    }
+}
+
+/// Marks that say the run is not simply running.
+fn state_marks(app: &App) -> Vec<Span> {
+    match &app.state.status {
+        RunStatus::Paused { by } => {
+            vec![span(Role::Review, format!(" PAUSED by {} ", by.0)), span(Role::Text, " ")]
+        }
+        RunStatus::Cancelling { .. } => vec![span(Role::Review, " STOPPING "), span(Role::Text, " ")],
+        RunStatus::NotStarted | RunStatus::Running | RunStatus::Ended { .. } => Vec::new(),
+    }
+}
+
+fn end(app: &App) -> Option<Vec<Span>> {
+    let RunStatus::Ended { status, .. } = &app.state.status else { return None };
+    Some(vec![match status {
+        EndStatus::Completed => span(Role::Good, "■ END  completed"),
+        EndStatus::Cancelled => span(Role::Warn, "■ END  stopped, can be resumed"),
+        EndStatus::Failed => span(Role::Bad, "‼ END  failed"),
+        EndStatus::BudgetExhausted => span(Role::Warn, "■ END  budget exhausted"),
+    }])
+}
+
+fn chain(app: &App, name: fn(Phase) -> &'static str) -> Vec<Span> {
+    if let Some(end) = end(app) {
+        return end;
+    }
+    let Some(now_at) = app.state.phase.and_then(|now| Phase::STEP.iter().position(|phase| *phase == now))
+    else {
+        return now(app);
+    };
+    let waiting = app.state.open_review().filter(|_| app.waiting() > 0);
+    let mut out = state_marks(app);
+    for (index, phase) in Phase::STEP.into_iter().enumerate() {
+        if index > 0 {
+            out.push(span(Role::Faint, "▸"));
+        }
+        out.push(match (phase, index == now_at) {
+            (Phase::Review, true) if waiting.is_some() => {
+                span(Role::Review, format!("[REVIEW {}]", app.waiting()))
+            }
+            (phase, true) => span(Role::Active, format!("[{}]", name(phase))),
+            (phase, false) if index < now_at => span(Role::Dim, name(phase)),
+            (phase, false) => span(Role::Faint, name(phase)),
+        });
+    }
+    out
+}
+
+/// The present phase alone.
+fn now(app: &App) -> Vec<Span> {
+    if let Some(end) = end(app) {
+        return end;
+    }
+    let mut out = state_marks(app);
+    let progress = |purposes: &[EvalPurpose]| {
+        let eval = app.state.eval_order.last().and_then(|id| app.state.evals.get(id));
+        eval.filter(|eval| purposes.contains(&eval.purpose))
+            .map_or(String::new(), |eval| format!(" {}/{}", eval.results.len(), eval.n))
+    };
+    out.push(match app.state.phase {
+        None if app.loading() => span(Role::Dim, "connecting"),
+        None => span(Role::Dim, "starting"),
+        Some(Phase::Review) if app.waiting() > 0 => span(Role::Review, format!("[REVIEW {}]", app.waiting())),
+        Some(Phase::Baseline) => {
+            span(Role::Active, format!("[baseline{}]", progress(&[EvalPurpose::Baseline])))
+        }
+        Some(Phase::Test) => {
+            let progress = progress(&[EvalPurpose::TestBase, EvalPurpose::TestBest]);
+            span(Role::Active, format!("[test{progress}]"))
+        }
+        Some(phase) => span(Role::Active, format!("[{}]", phase.name())),
+    });
+    out
+}
+
+/// Right side, most important first.
+fn numbers(app: &App) -> Vec<Vec<Span>> {
+    let mut out: Vec<Vec<Span>> = Vec::new();
+    match &app.link {
+        Link::Lost { since, .. } => {
+            let words = format!("⚠ reconnecting {}s", app.now.saturating_sub(*since) / 1000);
+            out.push(vec![span(Role::Bad, words)]);
+        }
+        Link::Connecting => out.push(vec![span(Role::Warn, "… connecting")]),
+        Link::Up if app.loading() => {
+            out.push(vec![span(Role::Warn, format!("reading {}/{}", app.state.seq, app.last_seq))]);
+        }
+        Link::Up => {}
+    }
+    if app.waiting() > 0
+        && let Some((_, review)) = app.state.open_review()
+    {
+        out.push(vec![span(Role::Warn, format!("  {}", app.countdown(review)))]);
+    }
+    if let Some(info) = &app.state.info {
+        let shown = match app.stages().first() {
+            Some(Stage::Test) => info.plan.total_steps,
+            _ => app.state.at.step,
+        };
+        out.push(vec![span(Role::Text, format!("  step {shown}/{}", info.plan.total_steps))]);
+        out.push(vec![span(Role::Dim, format!("  {}", duration(app.elapsed())))]);
+    }
+    if let Some(eta) = app.eta() {
+        out.push(vec![span(Role::Dim, format!("  eta {}", duration(eta)))]);
+    }
+    let usage = app.state.total_usage();
+    let total = usage.prompt_tokens + usage.completion_tokens;
+    if total > 0 {
+        out.push(vec![span(Role::Dim, format!("  {} tok", tokens(total)))]);
+    }
+    if app.identity.read_only {
+        out.push(vec![span(Role::Warn, "  read-only")]);
+    }
+    if app.clients.len() > 1 {
+        out.push(vec![span(Role::Dim, format!("  {}", count(app.clients.len(), "client")))]);
+    }
+    out
+}
+
+/// Everything in one line, for terminals too small for panes.
+pub fn summary(app: &App) -> Vec<Vec<Span>> {
+    let mut first = vec![span(Role::Strong, app.run_name()), span(Role::Text, " ")];
+    first.extend(now(app));
+    if let Some(info) = &app.state.info {
+        first.push(span(Role::Text, format!(" {}/{}", app.state.at.step, info.plan.total_steps)));
+    }
+    let mut scores = Vec::new();
+    if let Some(best) = app.state.best_score {
+        scores.push(span(Role::Text, format!("best {best:.3}")));
+    }
+    if let Some(test) = &app.state.test {
+        scores.push(span(Role::Good, format!("  test {:.3} ({:+.3})", test.best_hard, test.delta)));
+    }
+    let mut lines = vec![first];
+    if app.waiting() > 0 {
+        lines.push(vec![span(Role::Warn, format!("{} wait", count(app.waiting(), "decision")))]);
+    }
+    if !scores.is_empty() {
+        lines.push(scores);
+    }
+    lines.push(vec![span(Role::Dim, "enlarge to 60×15 or use --plain · q leaves")]);
+    lines
+}

@@ -1,0 +1,70 @@
+//! What reaches the app, and what it asks the runtime to do. Plain data.
+
+use ratatui::crossterm::event::KeyEvent;
+
+use crate::domain::StepRef;
+use crate::event::{ClientLine, HostLine};
+
+/// News of the link to the host.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClientEvent {
+    Line(HostLine),
+    /// The link is down (why); whoever feeds the events keeps trying.
+    Lost(String),
+    /// The link is up again; lines continue after the last seq.
+    Restored,
+}
+
+#[derive(Clone, Debug)]
+pub enum Msg {
+    /// Wall clock, Unix milliseconds. Sent before the messages of each wake-up.
+    Tick(u64),
+    Key(KeyEvent),
+    Paste(String),
+    Resize(u16, u16),
+    Client(ClientEvent),
+    /// `Ok(None)`: the text was left unchanged.
+    EditorClosed {
+        purpose: EditPurpose,
+        result: Result<Option<String>, String>,
+    },
+    /// The process was stopped and goes on.
+    Continued,
+}
+
+/// What the text in the editor is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EditPurpose {
+    Amend { at: StepRef, edit: usize, expect_rev: u64 },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Always [`ClientLine::Command`].
+    Send(ClientLine),
+    OpenEditor {
+        text: String,
+        purpose: EditPurpose,
+    },
+    /// Copy by OSC 52.
+    Copy(String),
+    /// A decision waits: ring the bell.
+    Bell,
+    /// Stop this process until it is continued (ctrl-z).
+    Suspend,
+    /// Leave the client; the run goes on.
+    Quit,
+}
+
+/// How much of a screen is out of date.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dirty {
+    #[default]
+    Clean,
+    /// News of the run: drawn at the data rate.
+    Data,
+    /// Answer to a key: drawn at the input rate.
+    Input,
+    /// Every cell is to be sent again.
+    Repaint,
+}

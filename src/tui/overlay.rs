@@ -1,0 +1,150 @@
+//! What lies over the panes and takes the keys: help, palette, a question, a line to fill in.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+
+use super::action::{ACTIONS, Action, Spec};
+use super::app::App;
+use super::input::Input;
+use crate::domain::StepRef;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Overlay {
+    Help {
+        top: usize,
+    },
+    Palette {
+        input: Input,
+        selected: usize,
+    },
+    Confirm {
+        question: String,
+        details: Vec<String>,
+        /// The word for yes: what it does.
+        verb: &'static str,
+        then: Confirmed,
+    },
+    Prompt {
+        title: String,
+        hint: &'static str,
+        input: Input,
+        then: Prompted,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Confirmed {
+    Stop,
+    Submit { at: StepRef },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Prompted {
+    /// Reason for rejecting these edits.
+    Reject {
+        at: StepRef,
+        edits: Vec<usize>,
+        expect_rev: u64,
+    },
+    FilterRollouts,
+    FilterLogs,
+}
+
+/// What a key did to an overlay.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    Stay,
+    Close,
+    Confirmed(Confirmed),
+    Prompted(Prompted, String),
+    Act(Action),
+}
+
+impl Overlay {
+    pub fn paste(&mut self, text: &str) {
+        match self {
+            Overlay::Prompt { input, .. } => input.insert(text),
+            Overlay::Palette { input, selected } => {
+                input.insert(text);
+                *selected = 0;
+            }
+            Overlay::Help { .. } | Overlay::Confirm { .. } => {}
+        }
+    }
+
+    pub fn key(&mut self, key: KeyEvent, app_enabled: &dyn Fn(&Spec) -> bool) -> Outcome {
+        if key.code == KeyCode::Esc {
+            return Outcome::Close;
+        }
+        match self {
+            Overlay::Help { top } => match key.code {
+                KeyCode::Char('q' | '?') | KeyCode::Enter => return Outcome::Close,
+                KeyCode::Char('j' | ' ') | KeyCode::Down => *top += 1,
+                KeyCode::Char('k') | KeyCode::Up => *top = top.saturating_sub(1),
+                KeyCode::PageDown => *top += 10,
+                KeyCode::PageUp => *top = top.saturating_sub(10),
+                _ => {}
+            },
+            Overlay::Palette { input, selected } => match key.code {
+                KeyCode::Enter => {
+                    let found = palette_matches(&input.text());
+                    let chosen = found.get(*selected).filter(|spec| app_enabled(spec));
+                    return chosen.map_or(Outcome::Stay, |spec| Outcome::Act(spec.action));
+                }
+                KeyCode::Down | KeyCode::Tab => {
+                    let last = palette_matches(&input.text()).len().saturating_sub(1);
+                    *selected = (*selected + 1).min(last);
+                }
+                KeyCode::Up | KeyCode::BackTab => *selected = selected.saturating_sub(1),
+                _ => {
+                    if input.edit(key) {
+                        *selected = 0;
+                    }
+                }
+            },
+            Overlay::Confirm { then, .. } => match key.code {
+                KeyCode::Char('y') | KeyCode::Enter => return Outcome::Confirmed(then.clone()),
+                KeyCode::Char('n' | 'q') => return Outcome::Close,
+                _ => {}
+            },
+            Overlay::Prompt { input, then, .. } => match key.code {
+                KeyCode::Enter => return Outcome::Prompted(then.clone(), input.text()),
+                _ => {
+                    input.edit(key);
+                }
+            },
+        }
+        Outcome::Stay
+    }
+}
+
+/// Registry rows whose name or description holds every word of `query`.
+pub fn palette_matches(query: &str) -> Vec<&'static Spec> {
+    let query = query.to_lowercase();
+    ACTIONS
+        .iter()
+        .filter(|spec| query.split_whitespace().all(|word| spec.id.contains(word) || spec.doc.contains(word)))
+        .collect()
+}
+
+impl App {
+    pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Option<Outcome> {
+        let mut overlay = self.overlay.take()?;
+        let outcome = overlay.key(key, &|spec| (spec.enabled)(self));
+        if outcome == Outcome::Stay {
+            self.overlay = Some(overlay);
+        }
+        Some(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_palette_finds_by_words_of_name_and_description() {
+        let found = palette_matches("reject reason");
+        assert_eq!(found.iter().map(|spec| spec.id).collect::<Vec<_>>(), ["patch.reject"]);
+        assert_eq!(palette_matches("").len(), ACTIONS.len());
+    }
+}

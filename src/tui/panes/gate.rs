@@ -1,0 +1,312 @@
+//! Pane 5: what the gate measured and decided, the history of its decisions, and the result of a finished run.
+
+use ratatui::layout::Rect;
+
+use super::{frame, placeholder, verdict_mark, waiting_words};
+use crate::domain::{GateDecision, GateScore};
+use crate::event::{EndStatus, EvalState, ItemResult, RunStatus, TestOutcome};
+use crate::plain::{duration, score, signed, tokens, verdict_word};
+use crate::tui::app::{App, Stage};
+use crate::tui::layout::Pane;
+use crate::tui::paint::{Canvas, Span, rows_of, span, wrap_spans};
+use crate::tui::theme::Role;
+
+type Lines = Vec<Vec<Span>>;
+
+pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
+    let info = vec![span(Role::Dim, app.stage_name())];
+    let decisions = app.state.steps.iter().filter(|step| step.gate.is_some()).count();
+    let right = match decisions {
+        0 => Vec::new(),
+        n => vec![span(Role::Dim, format!("{} of {n} accepted", app.accepted_steps()))],
+    };
+    let inner = frame(app, Pane::Gate, area, canvas, info, &right);
+    let columns = inner.width as usize;
+    let mut lines = Lines::new();
+    let test_shown = app.shown_stage() == Some(Stage::Test);
+    if (app.ended() && app.stage.is_none()) || test_shown {
+        result(app, columns, &mut lines);
+    }
+    if !test_shown || app.ended() {
+        measurement(app, columns, &mut lines);
+    }
+    history(app, &mut lines);
+    if lines.is_empty() {
+        let words = if app.state.info.is_none() { waiting_words(app) } else { "Nothing is measured yet." };
+        app.gate.extent.set((0, 0));
+        return placeholder(canvas, inner, &[words]);
+    }
+    let visible = inner.height as usize;
+    app.gate.extent.set((lines.len(), visible));
+    let top = app.gate.top.min(lines.len().saturating_sub(visible));
+    for (row, line) in rows_of(inner).zip(&lines[top..]) {
+        canvas.line(row, line);
+    }
+}
+
+fn result(app: &App, columns: usize, lines: &mut Lines) {
+    if let RunStatus::Ended { status, reason } = &app.state.status {
+        let (mark, words, role) = match status {
+            EndStatus::Completed => ("■", "RUN COMPLETED", Role::Good),
+            EndStatus::Cancelled => ("■", "RUN STOPPED", Role::Warn),
+            EndStatus::Failed => ("‼", "RUN FAILED", Role::Bad),
+            EndStatus::BudgetExhausted => ("■", "BUDGET EXHAUSTED", Role::Warn),
+        };
+        let spent = format!(
+            "   {}  {} tokens  {} of {} steps accepted",
+            duration(app.elapsed()),
+            tokens(total_tokens(app)),
+            app.accepted_steps(),
+            app.state.steps.len()
+        );
+        lines.push(vec![span(role, format!("{mark} {words}")), span(Role::Dim, spent)]);
+        if !reason.is_empty() {
+            lines.extend(wrap_spans(&[span(Role::Text, reason.as_str())], columns));
+        }
+        lines.push(Vec::new());
+    }
+    if let Some(outcome) = &app.state.test {
+        test_result(outcome, columns, lines);
+    } else {
+        for eval in app.state.eval_order.iter().filter_map(|id| app.state.evals.get(id)) {
+            use crate::event::EvalPurpose::{Baseline, Candidate, TestBase, TestBest};
+            let name = match eval.purpose {
+                TestBase => "base skill",
+                TestBest => "best skill",
+                Baseline | Candidate => continue,
+            };
+            progress(name, eval, lines);
+        }
+    }
+    if let (Some(base), Some(best)) = (app.state.baseline_score, app.state.best_score) {
+        let words = format!(
+            "selection  baseline {} → best {} (step {}), {}",
+            score(base),
+            score(best),
+            app.state.best_step,
+            signed(best - base)
+        );
+        lines.push(vec![span(Role::Dim, words)]);
+        lines.push(Vec::new());
+    }
+}
+
+fn total_tokens(app: &App) -> u64 {
+    let usage = app.state.total_usage();
+    usage.prompt_tokens + usage.completion_tokens
+}
+
+fn test_result(outcome: &TestOutcome, columns: usize, lines: &mut Lines) {
+    let (low, high) = outcome.interval;
+    let sure = low > 0.0;
+    let role = if sure { Role::Good } else { Role::Text };
+    lines.push(vec![
+        span(Role::Title, "test  "),
+        span(Role::Text, format!("base {} → best ", score(outcome.base_hard))),
+        span(Role::Strong, score(outcome.best_hard)),
+        span(Role::Text, ",  "),
+        span(role, signed(outcome.delta)),
+        span(Role::Text, format!(" [{}, {}]", score(low), score(high))),
+        span(Role::Dim, format!("  95 %, {} items", outcome.n)),
+    ]);
+    let bar = columns.saturating_sub(12).min(50);
+    for (name, value) in [("base", outcome.base_hard), ("best", outcome.best_hard)] {
+        let role = if name == "best" { role } else { Role::Dim };
+        lines.push(meter(name, value, bar, role));
+    }
+    let words = if sure {
+        "The gain is larger than chance explains."
+    } else if high < 0.0 {
+        "The best skill is worse on held-out items."
+    } else {
+        "The interval holds zero: no gain is shown."
+    };
+    lines.push(vec![
+        span(Role::Dim, format!("gained {}  lost {}  ", outcome.gained, outcome.lost)),
+        span(role, words),
+    ]);
+    lines.push(Vec::new());
+}
+
+fn meter(name: &str, value: f64, columns: usize, role: Role) -> Vec<Span> {
+    let full = (value.clamp(0.0, 1.0) * columns as f64).round() as usize;
+    vec![
+        span(Role::Dim, format!("{name:<6}")),
+        span(role, "█".repeat(full)),
+        span(Role::Faint, "░".repeat(columns - full)),
+        span(Role::Text, format!(" {}", score(value))),
+    ]
+}
+
+/// The evaluation and decision of the shown step, or of the baseline.
+fn measurement(app: &App, columns: usize, lines: &mut Lines) {
+    if app.shown_stage() == Some(Stage::Baseline) || app.state.steps.is_empty() {
+        let baseline = app.state.eval_order.first().and_then(|id| app.state.evals.get(id));
+        if let Some(eval) = baseline {
+            progress("baseline", eval, lines);
+        }
+        return;
+    }
+    let Some(step) = app.shown_step() else { return };
+    if let Some(decision) = &step.gate {
+        return decided(step.at.step, decision, columns, lines);
+    }
+    match step.eval.as_ref().and_then(|id| app.state.evals.get(id)) {
+        Some(eval) => {
+            let hash = step.candidate.as_ref().map_or("", |skill| skill.hash.as_str());
+            lines.push(vec![
+                span(Role::Active, format!("▸ step {}: measuring the candidate", step.at.step)),
+                span(Role::Dim, format!("  {}", short(hash))),
+            ]);
+            progress("select", eval, lines);
+            if let Some(current) = app.state.current_score {
+                lines.push(vec![span(Role::Dim, format!("to beat: {}", score(current)))]);
+            }
+        }
+        None => {
+            let phase = step.phase.map_or("starting", |phase| phase.name());
+            let words = format!("step {}: {phase}; the gate comes after the update", step.at.step);
+            lines.push(vec![span(Role::Dim, words)]);
+        }
+    }
+    lines.push(Vec::new());
+}
+
+fn progress(name: &str, eval: &EvalState, lines: &mut Lines) {
+    let (mut passed, mut failed, mut missing) = (0, 0, 0);
+    for (_, result) in &eval.results {
+        match result {
+            ItemResult::Scored(rollout) if rollout.score.failed() => failed += 1,
+            ItemResult::Scored(_) => passed += 1,
+            ItemResult::Missing { .. } => missing += 1,
+        }
+    }
+    const BAR: usize = 30;
+    let part = |n: usize| if eval.n == 0 { 0 } else { n * BAR / eval.n };
+    let (good, bad) = (part(passed), part(failed + missing));
+    let mut line = vec![
+        span(Role::Text, format!("{name:<11}")),
+        span(Role::Good, "█".repeat(good)),
+        span(Role::Bad, "▒".repeat(bad)),
+        span(Role::Faint, "░".repeat(BAR.saturating_sub(good + bad))),
+        span(Role::Text, format!(" {}/{}", eval.results.len(), eval.n)),
+        span(Role::Good, format!("  ✓{passed}")),
+        span(Role::Bad, format!(" ✗{failed}")),
+    ];
+    if missing > 0 {
+        line.push(span(Role::Warn, format!(" !{missing}")));
+    }
+    if let Some(result) = &eval.score {
+        line.push(span(Role::Strong, format!("  {}", score(result.gate))));
+    }
+    lines.push(line);
+}
+
+fn decided(step: u32, gate: &GateDecision, columns: usize, lines: &mut Lines) {
+    let (glyph, role) = verdict_mark(gate.verdict);
+    lines.push(vec![
+        span(role, format!("{glyph} step {step} {}", verdict_word(gate.verdict))),
+        span(Role::Dim, format!("   candidate {}", short(&gate.candidate_hash))),
+    ]);
+    lines.extend(wrap_spans(&[span(Role::Text, gate.why.as_str())], columns));
+    lines.push(Vec::new());
+    lines.push(vec![span(Role::Faint, "              gate    hard    soft   items")]);
+    for (name, one) in [("candidate", &gate.candidate), ("current", &gate.current), ("best", &gate.best)] {
+        lines.push(score_line(name, one, gate.curtailed && name == "candidate"));
+    }
+    lines.push(Vec::new());
+    let delta = gate.candidate.gate - gate.current.gate;
+    lines.push(vec![
+        span(Role::Dim, "difference  "),
+        span(role, signed(delta)),
+        span(Role::Text, format!("  [{}, {}]", score(gate.interval.0), score(gate.interval.1))),
+        span(Role::Dim, "  95 % interval"),
+    ]);
+    lines.push(interval_line(gate.interval, delta, columns.min(64), role));
+    let mut small = format!("smallest visible gain {}", score(gate.smallest_visible_gain));
+    if let Some(p) = gate.mid_p {
+        small.push_str(&format!("   mid-p {p:.3}"));
+    }
+    lines.push(vec![span(Role::Dim, small)]);
+    lines.push(Vec::new());
+    for (name, items, role) in [("gained", &gate.gained, Role::Good), ("lost  ", &gate.lost, Role::Bad)] {
+        let words = [span(role, format!("{name} {:>3}  ", items.len())), span(Role::Dim, items.join(", "))];
+        let wrapped = wrap_spans(&words, columns);
+        let more = wrapped.len() > 3;
+        lines.extend(wrapped.into_iter().take(3));
+        if more {
+            lines.push(vec![span(Role::Faint, "            …")]);
+        }
+    }
+    lines.push(Vec::new());
+}
+
+fn score_line(name: &str, one: &GateScore, curtailed: bool) -> Vec<Span> {
+    let items = format!("{}/{}", one.done, one.n);
+    let mut line = vec![
+        span(Role::Dim, format!("{name:<11}")),
+        span(Role::Text, format!("{:>7.3} {:>7.3} {:>7.3} {items:>7}", one.gate, one.hard, one.soft)),
+    ];
+    if curtailed {
+        line.push(span(Role::Dim, "  stopped early: the verdict was certain"));
+    }
+    line
+}
+
+/// The interval on an axis with zero in the middle.
+fn interval_line(interval: (f64, f64), delta: f64, columns: usize, role: Role) -> Vec<Span> {
+    let reach = [interval.0, interval.1, delta].iter().fold(0.05_f64, |most, x| most.max(x.abs())) * 1.1;
+    let width = columns.saturating_sub(16).max(5);
+    let place = |x: f64| {
+        let part = ((x + reach) / (2.0 * reach)).clamp(0.0, 1.0);
+        (part * (width - 1) as f64).round() as usize
+    };
+    let (low, high, middle, zero) = (place(interval.0), place(interval.1), place(delta), place(0.0));
+    let mut spans = vec![span(Role::Faint, format!("{:>7} ", score(-reach)))];
+    for at in 0..width {
+        let (glyph, role) = if at == middle {
+            ("●", role)
+        } else if at == low {
+            ("[", role)
+        } else if at == high {
+            ("]", role)
+        } else if at == zero {
+            ("┼", Role::Title)
+        } else if (low..high).contains(&at) {
+            ("═", role)
+        } else {
+            ("─", Role::Faint)
+        };
+        spans.push(span(role, glyph));
+    }
+    spans.push(span(Role::Faint, format!(" {}", score(reach))));
+    spans
+}
+
+fn history(app: &App, lines: &mut Lines) {
+    let decided: Vec<_> =
+        app.state.steps.iter().rev().filter_map(|step| step.gate.as_ref().map(|gate| (step, gate))).collect();
+    if decided.len() < 2 {
+        return;
+    }
+    lines.push(vec![span(Role::Title, "decisions")]);
+    lines.push(vec![span(Role::Faint, "  step    gate       Δ   interval            +    −   verdict")]);
+    for (step, gate) in decided {
+        let (glyph, role) = verdict_mark(gate.verdict);
+        let delta = gate.candidate.gate - gate.current.gate;
+        let interval = format!("[{:>+6.3}, {:>+6.3}]", gate.interval.0, gate.interval.1);
+        lines.push(vec![
+            span(role, format!("{glyph} ")),
+            span(Role::Text, format!("{:<4} {:>7.3}", step.at.step, gate.candidate.gate)),
+            span(role, format!(" {delta:>+7.3}")),
+            span(Role::Dim, format!("   {interval}")),
+            span(Role::Good, format!(" {:>4}", gate.gained.len())),
+            span(Role::Bad, format!(" {:>4}", gate.lost.len())),
+            span(Role::Dim, format!("   {}", verdict_word(gate.verdict))),
+        ]);
+    }
+}
+
+fn short(hash: &str) -> String {
+    hash.chars().take(8).collect()
+}

@@ -1,0 +1,79 @@
+//! One file per pane: each draws what the app holds into a rectangle and changes nothing.
+
+mod curves;
+mod gate;
+mod logs;
+mod patch;
+mod rollouts;
+mod steps;
+mod transcript;
+
+use ratatui::layout::Rect;
+
+use super::app::App;
+use super::layout::{Class, Pane};
+use super::paint::{Canvas, Span, span};
+use super::theme::Role;
+
+pub use steps::verdict_mark;
+
+pub fn draw(app: &App, pane: Pane, area: Rect, canvas: &mut Canvas<'_>) {
+    match pane {
+        Pane::Steps => steps::draw(app, area, canvas),
+        Pane::Rollouts => rollouts::draw(app, area, canvas),
+        Pane::Transcript => transcript::draw(app, area, canvas),
+        Pane::Patch => patch::draw(app, area, canvas),
+        Pane::Gate => gate::draw(app, area, canvas),
+        Pane::Curves => curves::draw(app, area, canvas),
+        Pane::Logs => logs::draw(app, area, canvas),
+    }
+}
+
+/// Border and title of a pane; in the compact class a title row without border.
+fn frame(
+    app: &App,
+    pane: Pane,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+    info: Vec<Span>,
+    right: &[Span],
+) -> Rect {
+    let focused = app.arrangement.focus == pane;
+    if Class::of(app.size.0, app.size.1) == Class::Standard {
+        let mut title = Vec::new();
+        if let Some(number) = pane.number() {
+            title.push(span(if focused { Role::Key } else { Role::Dim }, format!("{number} ")));
+        }
+        title.push(span(if focused { Role::TitleFocus } else { Role::Title }, pane.title()));
+        if !info.is_empty() {
+            title.push(span(Role::Text, "  "));
+            title.extend(info);
+        }
+        return canvas.boxed(area, focused, &title, right);
+    }
+    let row = Rect { x: area.x + 1, width: area.width.saturating_sub(2), height: 1, ..area };
+    let mut title = vec![span(Role::Title, pane.title())];
+    if !info.is_empty() {
+        title.push(span(Role::Text, "  "));
+        title.extend(info);
+    }
+    let used = canvas.line(row, &title);
+    let rest = Rect { x: row.x + used, width: row.width - used, ..row };
+    if rest.width > 2 {
+        canvas.line_right(Rect { x: rest.x + 2, width: rest.width - 2, ..rest }, right);
+    }
+    Rect { x: row.x, y: area.y + 1, width: row.width, height: area.height.saturating_sub(1) }
+}
+
+/// A sentence in the place of content that is not there.
+fn placeholder(canvas: &mut Canvas<'_>, area: Rect, lines: &[&str]) {
+    let top = area.height.saturating_sub(lines.len() as u16) / 3;
+    for (row, text) in super::paint::rows_of(area).skip(top as usize).zip(lines) {
+        canvas.line(row, &[span(Role::Dim, *text)]);
+    }
+}
+
+/// The words for a run of which nothing is known yet.
+fn waiting_words(app: &App) -> &'static str {
+    if app.loading() { "Reading the journal…" } else { "The run has not begun." }
+}

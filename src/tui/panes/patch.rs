@@ -1,0 +1,301 @@
+//! Pane 4: the edits under review and the diff of the candidate they make, by change group.
+
+use ratatui::layout::Rect;
+
+use super::{frame, placeholder, waiting_words};
+use crate::domain::{Decision, Phase, ReviewClose, ReviewMode, SourceType, StepRef, TimeoutPolicy};
+use crate::event::{ReviewEdit, ReviewState, RunStatus, StepState};
+use crate::plain::{count, duration, edit_title};
+use crate::text::{DiffLine, Mark, wrap};
+use crate::tui::app::App;
+use crate::tui::layout::Pane;
+use crate::tui::paint::{Canvas, Span, rows_of, span, spans_width, window, wrap_spans};
+use crate::tui::patch_doc::{PatchDoc, Standing, as_decided};
+use crate::tui::theme::Role;
+
+/// Columns of the line-number gutter.
+const GUTTER: usize = 8;
+
+pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
+    let (Some(step), Some(doc)) = (app.shown_step(), app.patch_doc()) else {
+        let inner = frame(app, Pane::Patch, area, canvas, Vec::new(), &[]);
+        return match app.shown_step() {
+            Some(step) => proposing(step, inner, canvas),
+            None => placeholder(canvas, inner, &[waiting_words(app)]),
+        };
+    };
+    let Some(review) = &step.review else { return };
+    let info = vec![span(Role::Dim, format!("step {}  {}", step.at.step, count(review.edits.len(), "edit")))];
+    let mut info = info;
+    info.extend(standing_counts(&doc));
+    let inner = frame(app, Pane::Patch, area, canvas, info, &status(app, review));
+    if review.edits.is_empty() {
+        return placeholder(canvas, inner, &["This step proposed no edit."]);
+    }
+    let selected = app.patch.edit.min(review.edits.len() - 1);
+    let list_rows = (review.edits.len() as u16).min((inner.height / 3).max(1));
+    let list = Rect { height: list_rows.min(inner.height), ..inner };
+    edit_list(app, step.at, review, &doc, selected, list, canvas);
+    let rest = Rect { y: inner.y + list.height, height: inner.height - list.height, ..inner };
+    let rest = about(app, review, &doc, selected, rest, canvas);
+    if rest.height >= 2 {
+        diff(app, &doc, selected, rest, canvas);
+    }
+}
+
+fn proposing(step: &StepState, area: Rect, canvas: &mut Canvas<'_>) {
+    let edits: usize =
+        step.analyses.iter().filter_map(|one| one.patch.as_ref()).map(|patch| patch.edits.len()).sum();
+    let first = match step.phase {
+        Some(Phase::Rollout) => format!("Step {}: rollouts run; no edit is proposed yet.", step.at.step),
+        _ => format!(
+            "Step {}: {} so far, {} proposed.",
+            step.at.step,
+            count(step.analyses.len(), "analysis").replace("analysiss", "analyses"),
+            count(edits, "edit")
+        ),
+    };
+    placeholder(canvas, area, &[&first, "", "Edits appear here when the step has selected them."]);
+}
+
+fn standing_counts(doc: &PatchDoc) -> Vec<Span> {
+    let accepted = doc.count(Standing::Accepted) + doc.count(Standing::Amended);
+    let mut out = Vec::new();
+    for (n, glyph, role) in [
+        (accepted, "✓", Role::Good),
+        (doc.count(Standing::Rejected), "✗", Role::Bad),
+        (doc.count(Standing::Undecided), "·", Role::Warn),
+    ] {
+        if n > 0 {
+            out.push(span(role, format!("  {glyph}{n}")));
+        }
+    }
+    out
+}
+
+/// How the review stands: count-down, or how it ended.
+pub fn status(app: &App, review: &ReviewState) -> Vec<Span> {
+    match &review.closed {
+        Some(ReviewClose::Auto) => vec![span(Role::Dim, "accepted without review")],
+        Some(ReviewClose::Submitted { by }) => vec![span(Role::Dim, format!("submitted by {}", by.0))],
+        Some(ReviewClose::TimedOut { .. }) => vec![span(Role::Dim, "timed out")],
+        None if review.mode == ReviewMode::Auto => vec![span(Role::Dim, "no review")],
+        None => vec![span(Role::Warn, app.countdown(review))],
+    }
+}
+
+impl App {
+    /// `accepts in 0:42`, or why it does not.
+    pub fn countdown(&self, review: &ReviewState) -> String {
+        if self.ended() {
+            return "left open".to_owned();
+        }
+        let verb = match review.on_timeout {
+            TimeoutPolicy::Accept => "accepts",
+            TimeoutPolicy::Reject => "rejects",
+            TimeoutPolicy::Wait => return "waits for you".to_owned(),
+        };
+        match (review.deadline, &self.state.status) {
+            (None, _) => "waits for you".to_owned(),
+            (Some(_), RunStatus::Paused { .. }) => format!("{verb} later (paused)"),
+            (Some(deadline), _) => {
+                // Rounded up, so that 0:00 means over.
+                format!("{verb} in {}", duration(deadline.saturating_sub(self.now) + 999))
+            }
+        }
+    }
+}
+
+fn edit_list(
+    app: &App,
+    at: StepRef,
+    review: &ReviewState,
+    doc: &PatchDoc,
+    selected: usize,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+) {
+    let first = window(selected, review.edits.len(), area.height as usize);
+    for (row, (index, slot)) in rows_of(area).zip(review.edits.iter().enumerate().skip(first)) {
+        let (glyph, role) = if app.is_pending(at, index) {
+            ("⋯", Role::Dim)
+        } else {
+            match doc.standings[index] {
+                Standing::Undecided => ("·", Role::Warn),
+                Standing::Accepted => ("✓", Role::Good),
+                Standing::Amended => ("✎", Role::Good),
+                Standing::Rejected => ("✗", Role::Bad),
+            }
+        };
+        let mut right = Vec::new();
+        if !doc.trouble[index].is_empty() {
+            right.push(span(Role::Warn, "does not apply  "));
+        }
+        if let Some(by) = &slot.by {
+            right.push(span(Role::Dim, format!("{}  ", crate::text::truncate(&by.0, 16))));
+        }
+        let n = slot.edit.support_count;
+        right.push(span(Role::Dim, format!("{n:>2} for")));
+        let room = (row.width as usize).saturating_sub(spans_width(&right) + 1) as u16;
+        canvas.line_right(row, &right);
+        let cursor = if index == selected { span(Role::Key, "▸ ") } else { span(Role::Text, "  ") };
+        let text_role = if doc.standings[index] == Standing::Rejected { Role::Dim } else { Role::Text };
+        let line = [
+            cursor,
+            span(Role::Dim, format!("{:>2} ", index + 1)),
+            span(role, format!("{glyph} ")),
+            span(text_role, edit_title(&as_decided(slot))),
+        ];
+        canvas.line(Rect { width: room, ..row }, &line);
+        if index == selected {
+            canvas.overlay_style(row, Role::Selection);
+        }
+    }
+}
+
+/// What is to be said about the selected edit; gives the area left below.
+fn about(
+    app: &App,
+    review: &ReviewState,
+    doc: &PatchDoc,
+    selected: usize,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+) -> Rect {
+    let slot = &review.edits[selected];
+    let mut lines: Vec<Vec<Span>> = Vec::new();
+    let columns = (area.width as usize).saturating_sub(2);
+    if let Decision::Reject { reason } = &slot.decision {
+        let why = if reason.is_empty() { "no reason given" } else { reason };
+        let wrapped = wrap_spans(&[span(Role::Bad, "rejected: "), span(Role::Text, why)], columns);
+        lines.extend(wrapped.into_iter().take(2));
+    }
+    if !doc.trouble[selected].is_empty() {
+        lines.push(vec![span(Role::Warn, doc.trouble[selected].as_str())]);
+    }
+    if app.patch.rationale {
+        lines.extend(rationale(slot, columns));
+    }
+    if doc.group_of(selected).is_none() {
+        lines.extend(own_text(slot, columns));
+    }
+    let room = area.height.saturating_sub(4);
+    let lines = &lines[..lines.len().min(room as usize)];
+    for (row, line) in rows_of(area).zip(lines) {
+        canvas.line(Rect { x: row.x + 2, width: row.width.saturating_sub(2), ..row }, line);
+    }
+    let used = lines.len() as u16;
+    Rect { y: area.y + used, height: area.height - used, ..area }
+}
+
+fn rationale(slot: &ReviewEdit, columns: usize) -> Vec<Vec<Span>> {
+    let source = match slot.edit.source_type {
+        SourceType::Failure => "from failures",
+        SourceType::Success => "from successes",
+    };
+    let why = if slot.edit.rationale.is_empty() { "(none given)" } else { slot.edit.rationale.as_str() };
+    let mut lines = wrap_spans(&[span(Role::Title, "why "), span(Role::Text, why)], columns);
+    lines.truncate(5);
+    let items = if slot.edit.motivated_by.is_empty() {
+        "(not recorded)".to_owned()
+    } else {
+        slot.edit.motivated_by.join(", ")
+    };
+    let words =
+        [span(Role::Title, "items "), span(Role::Dim, format!("{source}: ")), span(Role::Text, items)];
+    lines.extend(wrap_spans(&words, columns).into_iter().take(2));
+    lines
+}
+
+/// Old and new text of an edit that the diff does not show.
+fn own_text(slot: &ReviewEdit, columns: usize) -> Vec<Vec<Span>> {
+    let edit = as_decided(slot);
+    let mut lines = vec![vec![span(Role::Dim, "not in the candidate:")]];
+    for (text, sign, role) in [(&edit.target, "-", Role::Removed), (&edit.content, "+", Role::Added)] {
+        let clean = crate::text::sanitize(text.trim_end());
+        if !clean.is_empty() {
+            let wrapped = wrap(&clean, columns.saturating_sub(2));
+            lines.extend(wrapped.into_iter().take(4).map(|line| vec![span(role, format!("{sign} {line}"))]));
+        }
+    }
+    lines
+}
+
+fn diff(app: &App, doc: &PatchDoc, selected: usize, area: Rect, canvas: &mut Canvas<'_>) {
+    let mut rows = rows_of(area);
+    let Some(rule) = rows.next() else { return };
+    canvas.line(rule, &rule_words(doc, selected, rule.width));
+    let room = area.height as usize - 1;
+    let columns = (area.width as usize).saturating_sub(GUTTER).max(1);
+    let wrapped = |line: &DiffLine| wrap_spans(&parts(line), columns);
+    // Where the last page begins: lines may take several rows.
+    let mut left = room;
+    let mut last_top = doc.diff.lines.len();
+    for line in doc.diff.lines.iter().rev() {
+        let needed = wrapped(line).len();
+        if needed > left {
+            break;
+        }
+        left -= needed;
+        last_top -= 1;
+    }
+    app.patch.scroll.extent.set((doc.diff.lines.len(), doc.diff.lines.len() - last_top));
+    let top = app.patch.scroll.top.min(last_top);
+    for (index, line) in doc.diff.lines.iter().enumerate().skip(top) {
+        let mine = group_at(doc, index).is_some_and(|group| doc.group_edits[group].contains(&selected));
+        for (piece, spans) in wrapped(line).into_iter().enumerate() {
+            let Some(row) = rows.next() else { return };
+            canvas.line(row, &gutter(line, piece == 0, mine));
+            let shift = (GUTTER as u16).min(row.width);
+            canvas.line(Rect { x: row.x + shift, width: row.width - shift, ..row }, &spans);
+        }
+    }
+}
+
+fn rule_words(doc: &PatchDoc, selected: usize, width: u16) -> Vec<Span> {
+    let groups = doc.diff.groups.len();
+    let mut words = vec![span(Role::Border, "── ")];
+    if groups == 0 {
+        words.push(span(Role::Dim, "the candidate equals the current skill "));
+    } else {
+        let place = doc.group_of(selected).map_or("–".to_owned(), |group| (group + 1).to_string());
+        words.push(span(Role::Dim, format!("change {place} of {groups}  ")));
+        words.push(span(Role::Added, format!("+{} ", doc.diff.added())));
+        words.push(span(Role::Removed, format!("−{} ", doc.diff.removed())));
+    }
+    let rest = (width as usize).saturating_sub(spans_width(&words));
+    words.push(span(Role::Border, "─".repeat(rest)));
+    words
+}
+
+fn group_at(doc: &PatchDoc, line: usize) -> Option<usize> {
+    doc.diff.groups.iter().position(|group| group.lines.contains(&line))
+}
+
+fn gutter(line: &DiffLine, first: bool, mine: bool) -> Vec<Span> {
+    let (sign, role) = match line.mark {
+        Mark::Same => (" ", Role::Faint),
+        Mark::Removed => ("-", Role::Removed),
+        Mark::Added => ("+", Role::Added),
+    };
+    let bar = if mine { span(Role::Key, "▌") } else { span(Role::Faint, " ") };
+    let number = line.new.or(line.old).filter(|_| first);
+    let number = number.map_or("    ".to_owned(), |number| format!("{number:>4}"));
+    vec![bar, span(Role::Faint, format!("{number} ")), span(role, format!("{sign} "))]
+}
+
+fn parts(line: &DiffLine) -> Vec<Span> {
+    line.parts
+        .iter()
+        .map(|(emphasised, text)| {
+            let role = match (line.mark, emphasised) {
+                (Mark::Same, _) => Role::Text,
+                (Mark::Removed, false) => Role::Removed,
+                (Mark::Removed, true) => Role::RemovedWord,
+                (Mark::Added, false) => Role::Added,
+                (Mark::Added, true) => Role::AddedWord,
+            };
+            span(role, text.as_str())
+        })
+        .collect()
+}

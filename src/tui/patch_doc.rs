@@ -1,0 +1,118 @@
+//! What the Patch pane shows: the edits of a review, the diff of the candidate they make against the current
+//! skill, and which change group belongs to which edit. Computed once per set of decisions.
+
+use std::rc::Rc;
+
+use super::app::App;
+use super::preview::{self, Preview};
+use crate::domain::{Decision, Edit, ReviewClose, StepRef, TimeoutPolicy};
+use crate::event::{ReviewEdit, ReviewState};
+use crate::text::{Diff, causes, diff, sanitize};
+
+/// Everything the document depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PatchKey {
+    at: StepRef,
+    decisions: Vec<Decision>,
+    closed: bool,
+}
+
+/// How an edit stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Undecided,
+    Accepted,
+    Amended,
+    Rejected,
+}
+
+#[derive(Debug, Default)]
+pub struct PatchDoc {
+    pub diff: Diff,
+    /// Edit numbers (from 0, as in the review) of each change group.
+    pub group_edits: Vec<Vec<usize>>,
+    pub standings: Vec<Standing>,
+    /// Why an edit changes nothing, by edit; empty when it applies.
+    pub trouble: Vec<String>,
+}
+
+impl PatchDoc {
+    /// First change group of an edit.
+    pub fn group_of(&self, edit: usize) -> Option<usize> {
+        self.group_edits.iter().position(|edits| edits.contains(&edit))
+    }
+
+    pub fn count(&self, standing: Standing) -> usize {
+        self.standings.iter().filter(|one| **one == standing).count()
+    }
+}
+
+/// How `slot` stands in `review`, after its close by what the close made of it.
+pub fn standing(review: &ReviewState, slot: &ReviewEdit) -> Standing {
+    match (&slot.decision, &review.closed) {
+        (Decision::Undecided, None) => Standing::Undecided,
+        (Decision::Undecided, Some(ReviewClose::TimedOut { policy: TimeoutPolicy::Reject })) => {
+            Standing::Rejected
+        }
+        (Decision::Undecided, Some(_)) | (Decision::Accept, _) => Standing::Accepted,
+        (Decision::Amend { .. }, _) => Standing::Amended,
+        (Decision::Reject { .. }, _) => Standing::Rejected,
+    }
+}
+
+/// The edit as it would be applied.
+pub fn as_decided(slot: &ReviewEdit) -> Edit {
+    let mut edit = slot.edit.clone();
+    if let Decision::Amend { content, .. } = &slot.decision {
+        edit.content.clone_from(content);
+    }
+    edit
+}
+
+impl App {
+    /// The review of the shown step.
+    pub fn shown_review(&self) -> Option<&ReviewState> {
+        self.shown_step()?.review.as_ref()
+    }
+
+    pub fn patch_doc(&self) -> Option<Rc<PatchDoc>> {
+        let step = self.shown_step()?;
+        let review = step.review.as_ref()?;
+        let key = PatchKey {
+            at: step.at,
+            decisions: review.edits.iter().map(|slot| slot.decision.clone()).collect(),
+            closed: review.closed.is_some(),
+        };
+        let mut cache = self.patch.doc.borrow_mut();
+        if let Some((cached, doc)) = cache.as_ref()
+            && *cached == key
+        {
+            return Some(Rc::clone(doc));
+        }
+        let current = self.state.skill_text(&review.current_hash).unwrap_or_default();
+        let doc = Rc::new(document(review, current));
+        *cache = Some((key, Rc::clone(&doc)));
+        Some(doc)
+    }
+}
+
+fn document(review: &ReviewState, current: &str) -> PatchDoc {
+    let standings: Vec<Standing> = review.edits.iter().map(|slot| standing(review, slot)).collect();
+    let kept: Vec<usize> =
+        (0..standings.len()).filter(|index| standings[*index] != Standing::Rejected).collect();
+    let edits: Vec<Edit> = kept.iter().map(|index| as_decided(&review.edits[*index])).collect();
+    let Preview { stages, trouble: found } = preview::of(current, &edits);
+    // Compared as shown: invisible characters must not make lines differ for no visible reason.
+    let stages: Vec<String> = stages.iter().map(|stage| sanitize(stage)).collect();
+    let texts: Vec<&str> = stages.iter().map(String::as_str).collect();
+    let diff = diff(texts[0], texts[texts.len() - 1]);
+    let group_edits = causes(&diff, &texts)
+        .into_iter()
+        .map(|edits| edits.into_iter().map(|position| kept[position]).collect())
+        .collect();
+    let mut trouble = vec![String::new(); standings.len()];
+    for (index, words) in kept.iter().zip(found) {
+        trouble[*index] = words;
+    }
+    PatchDoc { diff, group_edits, standings, trouble }
+}

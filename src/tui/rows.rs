@@ -1,0 +1,112 @@
+//! The rows of the Rollouts pane: calls in flight first, then finished items of the shown stage, newest first.
+
+use super::app::{App, Stage};
+use super::live::LiveCall;
+use crate::domain::Rollout;
+use crate::event::{EvalPurpose, EvalState, ItemResult};
+
+/// One attempt at an item, or an optimizer call.
+#[derive(Clone, Debug)]
+pub struct Row<'a> {
+    /// Stays the same when the call ends and its result arrives.
+    pub key: String,
+    /// `train`, `select`, `base`, `best`, or the stage of an optimizer call.
+    pub group: &'static str,
+    pub item: &'a str,
+    pub body: RowBody<'a>,
+}
+
+#[derive(Clone, Debug)]
+pub enum RowBody<'a> {
+    Call(&'a LiveCall),
+    Done(&'a Rollout),
+    Missing(&'a str),
+}
+
+impl<'a> Row<'a> {
+    fn of_result(group: &'static str, result: &'a ItemResult) -> Self {
+        let item = result.item();
+        let body = match result {
+            ItemResult::Scored(rollout) => RowBody::Done(rollout),
+            ItemResult::Missing { error, .. } => RowBody::Missing(error),
+        };
+        Self { key: format!("{group}/{item}"), group, item, body }
+    }
+
+    fn of_call(app: &App, path: &'a str, call: &'a LiveCall) -> Self {
+        let group = call_group(app, path);
+        if call.item.is_empty() {
+            let tail = path.rsplit('/').next().unwrap_or(path);
+            return Self { key: path.to_owned(), group, item: tail, body: RowBody::Call(call) };
+        }
+        Self { key: format!("{group}/{}", call.item), group, item: &call.item, body: RowBody::Call(call) }
+    }
+
+    /// Failed, missing or still unknown.
+    pub fn passed(&self) -> bool {
+        matches!(self.body, RowBody::Done(rollout) if !rollout.score.failed())
+    }
+}
+
+fn call_group(app: &App, path: &str) -> &'static str {
+    let has = |part: &str| path.split('/').any(|segment| segment == part);
+    if has("rollout") {
+        "train"
+    } else if has("analyst") {
+        "analyst"
+    } else if has("merge") {
+        "merge"
+    } else if has("rank") {
+        "rank"
+    } else {
+        let latest = app.state.eval_order.last().and_then(|id| app.state.evals.get(id));
+        latest.map_or("select", |eval| purpose_group(eval.purpose))
+    }
+}
+
+fn purpose_group(purpose: EvalPurpose) -> &'static str {
+    match purpose {
+        EvalPurpose::Baseline | EvalPurpose::Candidate => "select",
+        EvalPurpose::TestBase => "base",
+        EvalPurpose::TestBest => "best",
+    }
+}
+
+impl App {
+    /// Rows of the shown stage, filtered as the view asks.
+    pub fn rows(&self) -> Vec<Row<'_>> {
+        let Some(stage) = self.shown_stage() else { return Vec::new() };
+        let mut rows: Vec<Row<'_>> = Vec::new();
+        if self.stages().first() == Some(&stage) {
+            rows.extend(self.live.calls.iter().map(|(path, call)| Row::of_call(self, path, call)));
+        }
+        let of_stage = |eval: &&EvalState| match (stage, eval.purpose) {
+            (Stage::Baseline, EvalPurpose::Baseline) => true,
+            (Stage::Test, EvalPurpose::TestBase | EvalPurpose::TestBest) => true,
+            (Stage::Step(number), EvalPurpose::Candidate) => eval.at.step == number,
+            _ => false,
+        };
+        let evals = self.state.eval_order.iter().rev().filter_map(|id| self.state.evals.get(id));
+        for eval in evals.filter(of_stage) {
+            let group = purpose_group(eval.purpose);
+            rows.extend(eval.results.iter().rev().map(|(_, result)| Row::of_result(group, result)));
+        }
+        if let Stage::Step(number) = stage
+            && let Some(step) = self.state.steps.iter().find(|step| step.at.step == number)
+        {
+            rows.extend(step.rollouts.iter().rev().map(|result| Row::of_result("train", result)));
+        }
+        let filter = self.rollouts.filter.to_lowercase();
+        rows.retain(|row| {
+            (!self.rollouts.failures_only || !row.passed())
+                && (filter.is_empty() || row.item.to_lowercase().contains(&filter))
+        });
+        rows
+    }
+
+    /// Place of the selected row.
+    pub fn selected_row(&self, rows: &[Row<'_>]) -> usize {
+        let selected = self.rollouts.selected.as_ref();
+        selected.and_then(|key| rows.iter().position(|row| row.key == *key)).unwrap_or(0)
+    }
+}

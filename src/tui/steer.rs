@@ -1,0 +1,264 @@
+//! Commands of this client: decisions, submission, pause, stop; their acknowledgements; undo.
+
+use super::app::App;
+use super::msg::{EditPurpose, Effect};
+use super::overlay::{Confirmed, Overlay, Prompted};
+use super::patch_doc::{Standing, as_decided, standing};
+use super::theme::Role;
+use crate::domain::{Decision, ReviewMode, StepRef};
+use crate::event::{AckResult, ClientLine, Command, ReviewState, RunStatus};
+use crate::plain::count;
+
+/// A command whose answer is awaited.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pending {
+    pub what: String,
+    /// The edit it decides.
+    pub edit: Option<(StepRef, usize)>,
+}
+
+/// One act of this client and what was before it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UndoEntry {
+    pub at: StepRef,
+    pub before: Vec<(usize, Decision)>,
+}
+
+impl App {
+    /// The open manual review, if it is the one on the screen.
+    pub fn open_shown_review(&self) -> Option<(StepRef, &ReviewState)> {
+        let (at, review) = self.state.open_review()?;
+        let shown = self.shown_step()?.at == at;
+        (shown && review.mode == ReviewMode::Manual).then_some((at, review))
+    }
+
+    pub fn can_decide(&self) -> bool {
+        self.can_steer() && self.open_shown_review().is_some_and(|(_, review)| !review.edits.is_empty())
+    }
+
+    pub fn can_undo(&self) -> bool {
+        let open = self.open_shown_review().map(|(at, _)| at);
+        self.can_steer() && self.patch.undo.last().is_some_and(|entry| Some(entry.at) == open)
+    }
+
+    /// An answer for this edit is on its way.
+    pub fn is_pending(&self, at: StepRef, edit: usize) -> bool {
+        self.pending.values().any(|pending| pending.edit == Some((at, edit)))
+    }
+
+    fn send(
+        &mut self,
+        body: Command,
+        expect_rev: Option<u64>,
+        what: String,
+        edit: Option<(StepRef, usize)>,
+    ) -> Effect {
+        self.commands += 1;
+        let cmd_id = format!("{}-{}", self.identity.client_id, self.commands);
+        self.pending.insert(cmd_id.clone(), Pending { what, edit });
+        Effect::Send(ClientLine::Command { cmd_id, expect_rev, body })
+    }
+
+    fn send_decision(&mut self, at: StepRef, edit: usize, decision: Decision, expect_rev: u64) -> Effect {
+        let what = format!("edit {}", edit + 1);
+        let body = Command::Decide { at, edit, decision };
+        self.send(body, Some(expect_rev), what, Some((at, edit)))
+    }
+
+    /// Decides `edits` and remembers what was before.
+    fn decide(&mut self, at: StepRef, edits: &[usize], decision: &Decision, expect_rev: u64) -> Vec<Effect> {
+        let before = match self.open_shown_review() {
+            Some((open, review)) if open == at => edits
+                .iter()
+                .filter_map(|edit| Some((*edit, review.edits.get(*edit)?.decision.clone())))
+                .filter(|(_, before)| before != decision)
+                .collect::<Vec<_>>(),
+            _ => {
+                self.say(Role::Warn, "that review is closed");
+                return Vec::new();
+            }
+        };
+        let effects = before
+            .iter()
+            .map(|(edit, _)| self.send_decision(at, *edit, decision.clone(), expect_rev))
+            .collect();
+        if !before.is_empty() {
+            self.patch.undo.push(UndoEntry { at, before });
+        }
+        effects
+    }
+
+    pub(super) fn accept(&mut self) -> Vec<Effect> {
+        let Some(at) = self.open_shown_review().map(|(at, _)| at) else { return Vec::new() };
+        let effects = self.decide(at, &[self.patch.edit], &Decision::Accept, self.state.rev);
+        self.to_next_undecided();
+        effects
+    }
+
+    pub(super) fn ask_reason(&mut self, edits: Vec<usize>) {
+        let Some(at) = self.open_shown_review().map(|(at, _)| at) else { return };
+        let title = match edits.as_slice() {
+            [] => return self.say(Role::Warn, "no edit is undecided"),
+            [one] => format!("Reject edit {}: why?", one + 1),
+            many => format!("Reject {}: why?", count(many.len(), "undecided edit")),
+        };
+        let then = Prompted::Reject { at, edits, expect_rev: self.state.rev };
+        let hint = "the optimiser is told · enter rejects (empty: no reason) · esc cancels";
+        self.overlay = Some(Overlay::Prompt { title, hint, input: super::input::Input::default(), then });
+    }
+
+    pub(super) fn reject(&mut self, at: StepRef, edits: &[usize], reason: &str, rev: u64) -> Vec<Effect> {
+        let effects = self.decide(at, edits, &Decision::Reject { reason: reason.trim().to_owned() }, rev);
+        self.to_next_undecided();
+        effects
+    }
+
+    pub(super) fn amend(&mut self) -> Vec<Effect> {
+        let Some((at, review)) = self.open_shown_review() else { return Vec::new() };
+        let edit = self.patch.edit;
+        let Some(slot) = review.edits.get(edit) else { return Vec::new() };
+        let text = as_decided(slot).content;
+        vec![Effect::OpenEditor {
+            text,
+            purpose: EditPurpose::Amend { at, edit, expect_rev: self.state.rev },
+        }]
+    }
+
+    pub(super) fn editor_closed(
+        &mut self,
+        purpose: EditPurpose,
+        result: Result<Option<String>, String>,
+    ) -> Vec<Effect> {
+        let EditPurpose::Amend { at, edit, expect_rev } = purpose;
+        match result {
+            Ok(Some(content)) => {
+                let decision = Decision::Amend { content, reason: String::new() };
+                let effects = self.decide(at, &[edit], &decision, expect_rev);
+                self.to_next_undecided();
+                effects
+            }
+            Ok(None) => {
+                self.say(Role::Dim, format!("edit {} left as it was", edit + 1));
+                Vec::new()
+            }
+            Err(message) => {
+                self.say(Role::Bad, format!("editor: {message}"));
+                Vec::new()
+            }
+        }
+    }
+
+    pub(super) fn undo(&mut self) -> Vec<Effect> {
+        let Some(entry) = self.patch.undo.pop() else { return Vec::new() };
+        let rev = self.state.rev;
+        if let Some((edit, _)) = entry.before.first() {
+            self.select_edit(*edit);
+        }
+        entry
+            .before
+            .into_iter()
+            .map(|(edit, before)| self.send_decision(entry.at, edit, before, rev))
+            .collect()
+    }
+
+    /// Undecided edits of the open review without an answer on its way.
+    pub(super) fn undecided(&self) -> Vec<usize> {
+        let Some((at, review)) = self.open_shown_review() else { return Vec::new() };
+        let open = |edit: &usize| {
+            standing(review, &review.edits[*edit]) == Standing::Undecided && !self.is_pending(at, *edit)
+        };
+        (0..review.edits.len()).filter(open).collect()
+    }
+
+    pub(super) fn accept_rest(&mut self) -> Vec<Effect> {
+        let Some(at) = self.open_shown_review().map(|(at, _)| at) else { return Vec::new() };
+        self.decide(at, &self.undecided(), &Decision::Accept, self.state.rev)
+    }
+
+    fn to_next_undecided(&mut self) {
+        let undecided = self.undecided();
+        let next = undecided.iter().find(|edit| **edit > self.patch.edit).or(undecided.first());
+        if let Some(next) = next {
+            self.select_edit(*next);
+        }
+    }
+
+    pub(super) fn confirm_submit(&mut self) {
+        let Some((at, review)) = self.open_shown_review() else { return };
+        let standings: Vec<Standing> = review.edits.iter().map(|slot| standing(review, slot)).collect();
+        let n = |wanted: Standing| standings.iter().filter(|one| **one == wanted).count();
+        let undecided = n(Standing::Undecided);
+        let mut details = vec![
+            format!("✓ {} accepted", n(Standing::Accepted) + n(Standing::Amended)),
+            format!("✗ {} rejected", n(Standing::Rejected)),
+        ];
+        if n(Standing::Amended) > 0 {
+            details.push(format!("✎ {} of the accepted amended", n(Standing::Amended)));
+        }
+        if undecided > 0 {
+            details.push(format!("· {undecided} undecided, accepted by submitting"));
+        }
+        details.push(String::new());
+        details.push("The gate then measures exactly the resulting text.".to_owned());
+        self.overlay = Some(Overlay::Confirm {
+            question: format!("Submit the review of step {}?", at.step),
+            details,
+            verb: "submit",
+            then: Confirmed::Submit { at },
+        });
+    }
+
+    pub(super) fn confirm_stop(&mut self) {
+        self.overlay = Some(Overlay::Confirm {
+            question: format!("Stop run {}?", self.run_name()),
+            details: vec![
+                "It ends at the next boundary and can be resumed with `planish resume`.".to_owned(),
+            ],
+            verb: "stop the run",
+            then: Confirmed::Stop,
+        });
+    }
+
+    pub(super) fn confirmed(&mut self, what: Confirmed) -> Vec<Effect> {
+        vec![match what {
+            Confirmed::Stop => self.send(Command::Cancel, None, "stop".to_owned(), None),
+            Confirmed::Submit { at } => {
+                let rev = self.state.rev;
+                self.send(Command::Submit { at }, Some(rev), "submit".to_owned(), None)
+            }
+        }]
+    }
+
+    pub(super) fn toggle_pause(&mut self) -> Vec<Effect> {
+        let body = match self.state.status {
+            RunStatus::Paused { .. } => Command::Resume,
+            _ => Command::Pause,
+        };
+        let what = if body == Command::Pause { "pause" } else { "resume" };
+        vec![self.send(body, None, what.to_owned(), None)]
+    }
+
+    pub(super) fn acknowledged(&mut self, cmd_id: &str, result: AckResult) {
+        let Some(pending) = self.pending.remove(cmd_id) else { return };
+        match result {
+            AckResult::Applied | AckResult::Noop => {}
+            AckResult::Conflict { by, detail } => {
+                self.forget_undo(&pending);
+                self.say(Role::Warn, format!("{} was first: {detail}", by.0));
+            }
+            AckResult::Denied { reason } => {
+                self.forget_undo(&pending);
+                self.say(Role::Bad, format!("{} denied: {reason}", pending.what));
+            }
+        }
+    }
+
+    /// What did not happen cannot be undone.
+    fn forget_undo(&mut self, pending: &Pending) {
+        let Some((at, edit)) = pending.edit else { return };
+        if let Some(entry) = self.patch.undo.iter_mut().rev().find(|entry| entry.at == at) {
+            entry.before.retain(|(decided, _)| *decided != edit);
+        }
+        self.patch.undo.retain(|entry| !entry.before.is_empty());
+    }
+}
