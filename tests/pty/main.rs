@@ -90,3 +90,16 @@ fn the_driver_shows_screens_sizes_and_frames() {
     terminal.send("\n");
     assert_eq!(terminal.wait().0, 3);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_review_in_the_workbench_is_measured_as_decided() {
+    let place = Place::new().await;
+    let arguments = ["run", "run.toml", "--name", "one", "-o", "review.mode=manual"];
+    let mut terminal = on_terminal(&place, &arguments, "xterm-256color");
+    terminal.wait_for("Be brief.");
+    let before = terminal.frame();
+    terminal.send("q");
+    let (code, _) = terminal.wait();
+    assert_eq!((code, before.number > 0), (0, true));
+    assert_eq!(place.planish(&["ctl", "one", "cancel"]).code, Some(0));
+}
