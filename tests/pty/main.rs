@@ -96,10 +96,38 @@ async fn a_review_in_the_workbench_is_measured_as_decided() {
     let place = Place::new().await;
     let arguments = ["run", "run.toml", "--name", "one", "-o", "review.mode=manual"];
     let mut terminal = on_terminal(&place, &arguments, "xterm-256color");
-    terminal.wait_for("Be brief.");
+    // Select the second edit, reject it with a reason, submit the rest.
+    terminal.wait_for("[REVIEW 2]");
+    terminal.send("4Jx");
+    terminal.wait_for("the optimiser is told");
+    terminal.send("too vague");
+    terminal.wait_for("too vague");
+    terminal.send("\r");
+    terminal.wait_for("[REVIEW 1]");
+    terminal.send("\r");
+    terminal.wait_for("Submit the review of step 1?");
     let before = terminal.frame();
+    terminal.send("\r");
+    let ended = |seq: u64| {
+        let listed = place.planish(&["ls", "--json"]).json();
+        listed[0]["status"] == "completed"
+            && place.planish(&["ctl", "one", "show", "--json"]).json()[0]["seq"] == seq
+    };
+    terminal.wait_until("the end of the run", |_, frame| frame > before && ended(frame.seq));
     terminal.send("q");
-    let (code, _) = terminal.wait();
-    assert_eq!((code, before.number > 0), (0, true));
-    assert_eq!(place.planish(&["ctl", "one", "cancel"]).code, Some(0));
+    assert_eq!(terminal.wait().0, 0);
+
+    let events = place.planish(&["ctl", "one", "events", "--content"]).json();
+    let find =
+        |kind: &str| events.iter().find_map(|event| event.get(kind)).unwrap_or_else(|| panic!("no {kind}"));
+    let decided = find("edit_decided");
+    assert_eq!(
+        (&decided["edit"], &decided["decision"]["reject"]["reason"]),
+        (&json!(1), &json!("too vague"))
+    );
+    assert!(decided["by"].as_str().unwrap().starts_with("tester@pts/"), "{decided}");
+    let candidate = &find("skill_updated")["candidate"];
+    let text = candidate["text"].as_str().unwrap();
+    assert!(text.contains("All cards are red.") && !text.contains("Be brief."), "{text}");
+    assert_eq!(find("gate_decided")["decision"]["candidate_hash"], candidate["hash"]);
 }

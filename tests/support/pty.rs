@@ -12,7 +12,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Generous: only a hang gets there.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(30);
 /// Environment variable that names where the workbench acknowledges its frames.
 const FRAME_ACK: &str = "PLANISH_FRAME_ACK";
 
@@ -133,17 +133,17 @@ impl Terminal {
         kill_process(Pid::from_raw(pid).unwrap(), Signal::HUP).unwrap();
     }
 
-    /// Exit code of the program, once it has ended and all it wrote is on the screen.
+    /// Exit code of the program and its last screen, once it has closed the terminal.
     pub fn wait(mut self) -> (u32, String) {
-        let code = self.child.wait().unwrap().exit_code();
-        let mut seen = self.shared.seen.lock().unwrap();
         let began = Instant::now();
+        let mut seen = self.shared.seen.lock().unwrap();
         while !seen.closed {
             let left = DEADLINE.saturating_sub(began.elapsed());
-            assert!(!left.is_zero(), "the program ended but its terminal stays open");
+            let contents = seen.parser.screen().contents();
+            assert!(!left.is_zero(), "the program does not end; the screen is:\n{contents}");
             seen = self.shared.changed.wait_timeout(seen, left).unwrap().0;
         }
-        (code, seen.parser.screen().contents())
+        (self.child.wait().unwrap().exit_code(), seen.parser.screen().contents())
     }
 }
 
