@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use super::{Failure, run_setup};
-use crate::client::Connection;
+use super::{Failure, output, run_setup};
+use crate::client::{Connection, author_here};
 use crate::config::Config;
 use crate::engine::RunService;
 use crate::store::{RunDir, atomic_write, read_records};
+use crate::tui::{self, Exit, Identity, Options};
 
 /// Writes the resolved configuration into a run folder; its host reads it from there.
 pub fn write_config(run: &RunDir, config: &Config) -> Result<(), Failure> {
@@ -32,7 +33,17 @@ fn usage(error: anyhow::Error) -> Failure {
 
 /// Runs the workbench on a connection until the user leaves it.
 pub async fn workbench(connection: Connection, read_only: bool) -> Result<(), Failure> {
-    // INTEGRATION: tui::run(connection.events, connection.commands, …)
-    let _ = (connection, read_only);
-    Err(Failure::run("the workbench is not part of this build; use --plain"))
+    let name = author_here();
+    let client_id = format!("{}.{}", name.0, std::process::id());
+    let options = Options { identity: Identity { name, read_only, client_id }, theme: None };
+    match tui::run(connection.events, connection.commands, options).await {
+        Ok(Exit::Left { run, ended }) => {
+            if !ended {
+                output::note(&format!("{run} goes on; `planish attach {run}` shows it again"));
+            }
+            Ok(())
+        }
+        Ok(Exit::Hangup) => Err(Failure::Quiet),
+        Err(error) => Err(Failure::run(format!("{error:#}"))),
+    }
 }

@@ -3,9 +3,9 @@
 use planish::config::Scheduler;
 use planish::domain::{Edit, FailureNote, Patch, SourceType, StepMemory};
 use planish::optim::{
-    FailedItem, FinalMerge, MergePlan, MinibatchNotes, MissingAnchor, analyst_reply,
-    apply_edits, edit_budget, extract_json, failed_attempt, failure_patterns, final_fallback, final_merge,
-    first_edits, memory_text, merge_reply, minibatches, ranked_edits, within_budget,
+    FailedItem, FinalMerge, MergePlan, MinibatchNotes, MissingAnchor, analyst_reply, apply_edits,
+    edit_budget, extract_json, failed_attempt, failure_patterns, final_fallback, final_merge, first_edits,
+    memory_text, merge_reply, minibatches, ranked_edits, within_budget,
 };
 use serde_json::{Value, json};
 
