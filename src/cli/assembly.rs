@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Failure, output, run_setup};
 use crate::client::{Connection, author_here};
 use crate::config::Config;
-use crate::engine::RunService;
+use crate::engine::{RunService, now_ms};
 use crate::store::{RunDir, atomic_write, read_records};
 use crate::tui::{self, Exit, Identity, Options};
 
@@ -33,16 +33,15 @@ fn usage(error: anyhow::Error) -> Failure {
 
 /// Runs the workbench on a connection until the user leaves it.
 pub async fn workbench(connection: Connection, read_only: bool) -> Result<(), Failure> {
-    let name = author_here();
-    let client_id = format!("{}.{}", name.0, std::process::id());
-    let options = Options { identity: Identity { name, read_only, client_id }, theme: None };
+    let client_id = format!("tui-{}-{}", std::process::id(), now_ms());
+    let identity = Identity { name: author_here(), read_only, client_id };
+    let options = Options { identity, theme: None };
     match tui::run(connection.events, connection.commands, options).await {
-        Ok(Exit::Left { run, ended }) => {
-            if !ended {
-                output::note(&format!("{run} goes on; `planish attach {run}` shows it again"));
-            }
+        Ok(Exit::Left { run, ended: false }) => {
+            output::note(&format!("left {run}; it goes on: planish attach {run}"));
             Ok(())
         }
+        Ok(Exit::Left { ended: true, .. }) => Ok(()),
         Ok(Exit::Hangup) => Err(Failure::Quiet),
         Err(error) => Err(Failure::run(format!("{error:#}"))),
     }

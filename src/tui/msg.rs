@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::KeyEvent;
 
-use crate::client::ClientEvent;
+pub use crate::client::ClientEvent;
 use crate::domain::StepRef;
 use crate::event::ClientLine;
 
