@@ -14,7 +14,7 @@ use super::plan::run_plan;
 use super::service::RunService;
 use super::steering::Steering;
 use crate::config::Config;
-use crate::domain::{Author, Dataset, Evaluator, GateScore, Phase, Skill, StepMemory, StepRef};
+use crate::domain::{Author, Dataset, GateScore, Phase, Skill, StepMemory, StepRef};
 use crate::env::Environment;
 use crate::env::batches::epoch_plan;
 use crate::event::{
@@ -195,8 +195,7 @@ impl Run {
                 plan.val
             )));
         }
-        let evaluator = Evaluator::for_evaluation_stage();
-        let val_ids = data.val[..plan.val].iter().map(|item| item.open(&evaluator).id.clone()).collect();
+        let val_ids = baseline.results.iter().flatten().map(|result| result.item().to_owned()).collect();
         let mut measured = HashMap::new();
         measured.insert(skill.hash.clone(), baseline.results.clone());
         Ok(Self {
@@ -317,6 +316,7 @@ impl Run {
                 }
                 .and_then(|()| write_run(run_dir, state))
             })
+            .and_then(|()| self.shop.journal.write_snapshot(run_dir))
             .map_err(|error| Stop::Failed(format!("cannot write the run folder: {error}")))
     }
 }

@@ -15,7 +15,7 @@ use planish::model::CallStore;
 use scenario::{Scenario, engine_events};
 use serde_json::Value;
 
-/// Hosts killed in all, spread evenly over the journal positions of `CHAINS` runs.
+/// Hosts killed in all, spread evenly over all journal positions in groups of `CHAINS` runs.
 const KILLS: usize = 100;
 const CHAINS: usize = 10;
 
@@ -40,8 +40,9 @@ fn start(scenario: &Scenario, name: &str) -> Child {
         .unwrap()
 }
 
-/// Kills the child once its output names an event with `seq >= at`; `None` lets it run to its end.
-fn drive(mut child: Child, kill_at: Option<u64>) {
+/// Kills the child once its output names an event with `seq >= at`; `None` lets it run to its end. Says whether the
+/// run completed: on a busy machine a kill near the end may come too late.
+fn drive(mut child: Child, kill_at: Option<u64>) -> bool {
     let stdout = BufReader::new(child.stdout.take().unwrap());
     let mut completed = false;
     for line in stdout.lines() {
@@ -57,10 +58,10 @@ fn drive(mut child: Child, kill_at: Option<u64>) {
     }
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    match kill_at {
-        Some(at) => assert!(!completed, "the run completed before it was killed at {at}: {stderr}"),
-        None => assert!(output.status.success() && completed, "the run failed: {stderr}"),
-    }
+    // The journal may say so although the child was killed before it could.
+    completed |= stderr.contains("has completed");
+    assert!(kill_at.is_some() || completed, "the run failed: {stderr}");
+    completed
 }
 
 /// Journal length in whole lines.
@@ -127,11 +128,11 @@ fn recorded_seeds(run: &Path) -> HashSet<u64> {
 }
 
 /// Drives a run with `kill_at` and checks that no call recorded before was asked for again.
-fn drive_checked(scenario: &Scenario, name: &str, kill_at: Option<u64>) {
+fn drive_checked(scenario: &Scenario, name: &str, kill_at: Option<u64>) -> bool {
     let recorded = recorded_seeds(&scenario.path("runs").join(name));
     let servers = [&scenario.target, &scenario.optimizer];
     let before = servers.map(|server| server.requests().len());
-    drive(start(scenario, name), kill_at);
+    let completed = drive(start(scenario, name), kill_at);
     for (server, before) in servers.into_iter().zip(before) {
         for request in &server.requests()[before..] {
             let seed = request.body["seed"].as_u64().unwrap();
@@ -141,6 +142,7 @@ fn drive_checked(scenario: &Scenario, name: &str, kill_at: Option<u64>) {
             );
         }
     }
+    completed
 }
 
 #[test]
@@ -153,18 +155,30 @@ fn a_hundred_kills_change_nothing_and_repeat_no_recorded_call() {
     let events = engine_len(&undisturbed);
     assert!(events >= KILLS as u64, "the scenario has only {events} events");
 
-    for chain in 0..CHAINS {
+    let mut kills = 0;
+    for chain in 0.. {
         let name = format!("chain{chain}");
         let run = scenario.path("runs").join(&name);
+        let mut completed = false;
         for nth in 0..KILLS / CHAINS {
             // Every host start adds events of its own, so the place is counted in engine events.
-            let wanted = 1 + (nth * CHAINS + chain) as u64 * (events - 4) / KILLS as u64;
+            let wanted = 1 + (nth * CHAINS + chain % CHAINS) as u64 * events / KILLS as u64;
             let at = journal_len(&run) + wanted.saturating_sub(engine_len(&run)).max(1);
-            drive_checked(&scenario, &name, Some(at));
+            completed = drive_checked(&scenario, &name, Some(at));
+            if completed {
+                break;
+            }
+            kills += 1;
         }
-        drive_checked(&scenario, &name, None);
+        if !completed {
+            drive_checked(&scenario, &name, None);
+        }
         for (file, text) in outcome(&run) {
             assert_eq!(text, expected[&file], "{file} of {name} differs from the undisturbed run");
         }
+        if kills >= KILLS {
+            break;
+        }
+        assert!(chain < 3 * CHAINS, "only {kills} kills came in time");
     }
 }
