@@ -13,6 +13,7 @@ use super::journal::Journal;
 use super::plan::run_plan;
 use super::service::RunService;
 use super::steering::Steering;
+use super::throughput::metered;
 use crate::config::Config;
 use crate::domain::{Author, Dataset, GateScore, Phase, Skill, StepMemory, StepRef};
 use crate::env::Environment;
@@ -140,7 +141,7 @@ async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop
             plan: plan.clone(),
         })?,
     }
-    let live = parts.live;
+    let (live, _clock) = metered(parts.live);
     let shop = Arc::new(Workshop {
         rollout_slots: Arc::new(Semaphore::new(config.env.workers)),
         analyst_slots: Arc::new(Semaphore::new(config.gradient.analyst_workers)),
@@ -149,10 +150,7 @@ async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop
         optimizer: parts.optimizer,
         journal: parts.journal,
         steering,
-        live: Arc::new(move |news| {
-            // No client is fine.
-            let _ = live.send(Arc::new(news));
-        }),
+        live,
         config,
     });
     let mut run = Run::begin(shop, data, plan, skill, parts.run_dir).await?;

@@ -18,7 +18,7 @@ use super::worker_protocol::{
 };
 use process::{FIRST_CALL_ID, Worker, line_text, parse};
 
-use super::{ChatModel, Likelihood, LiveSink, ModelError};
+use super::{ChatModel, Likelihood, LiveSink, ModelError, call_item};
 use crate::config::ModelConfig;
 use crate::domain::{ChatReply, ChatRequest, FinishReason, Prompt, Usage, fingerprint};
 use crate::event::{Live, LogLevel};
@@ -198,41 +198,61 @@ impl ChatModel for LocalModel {
         live: &'a LiveSink,
     ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
         async move {
+            let path = || request.path.clone();
+            live(Live::CallStarted { path: path(), item: call_item(&request.path).into(), attempt: 1 });
             let began = Instant::now();
-            let mut sampling = request.sampling.clone();
-            sampling.seed.get_or_insert_with(|| path_seed(&request.path));
-            let generate = Generate {
-                prompts: vec![request.prompt.clone()],
-                sampling,
-                want_logprobs: false,
-                top_logprobs: 0,
-                stream: true,
-            };
-            let watch = Watch { path: request.path.clone(), live: Arc::clone(live) };
-            let reply = self.call(Request::Generate(generate), Some(watch)).await?;
-            let Reply::Generated { sequences, .. } = reply else { return Err(unexpected(&reply)) };
-            let Some(sequence) = sequences.into_iter().next() else {
-                return Err(worker_error("a generate request was answered without a sequence".into()));
-            };
-            Ok(ChatReply {
-                text: sequence.text,
-                finish: match sequence.finish {
-                    Finish::Stop => FinishReason::Stop,
-                    Finish::Length => FinishReason::Length,
-                },
-                usage: Usage {
-                    calls: 1,
-                    prompt_tokens: sequence.prompt_tokens as u64,
-                    completion_tokens: sequence.tokens.len() as u64,
-                    // Depends on what else ran at that moment, and usage must be the same in every run of a seed.
-                    cached_tokens: 0,
-                    reasoning_tokens: 0,
-                },
+            let result = self.generate(request, live, began).await;
+            live(Live::CallFinished {
+                path: path(),
+                ok: result.is_ok(),
+                tokens: result.as_ref().map_or(0, |reply| reply.usage.completion_tokens),
                 ms: began.elapsed().as_millis() as u64,
-                request_id: None,
-            })
+            });
+            result
         }
         .boxed()
+    }
+}
+
+impl LocalModel {
+    async fn generate(
+        &self,
+        request: &ChatRequest,
+        live: &LiveSink,
+        began: Instant,
+    ) -> Result<ChatReply, ModelError> {
+        let mut sampling = request.sampling.clone();
+        sampling.seed.get_or_insert_with(|| path_seed(&request.path));
+        let generate = Generate {
+            prompts: vec![request.prompt.clone()],
+            sampling,
+            want_logprobs: false,
+            top_logprobs: 0,
+            stream: true,
+        };
+        let watch = Watch { path: request.path.clone(), live: Arc::clone(live) };
+        let reply = self.call(Request::Generate(generate), Some(watch)).await?;
+        let Reply::Generated { sequences, .. } = reply else { return Err(unexpected(&reply)) };
+        let Some(sequence) = sequences.into_iter().next() else {
+            return Err(worker_error("a generate request was answered without a sequence".into()));
+        };
+        Ok(ChatReply {
+            text: sequence.text,
+            finish: match sequence.finish {
+                Finish::Stop => FinishReason::Stop,
+                Finish::Length => FinishReason::Length,
+            },
+            usage: Usage {
+                calls: 1,
+                prompt_tokens: sequence.prompt_tokens as u64,
+                completion_tokens: sequence.tokens.len() as u64,
+                // Depends on what else ran at that moment, and usage must be the same in every run of a seed.
+                cached_tokens: 0,
+                reasoning_tokens: 0,
+            },
+            ms: began.elapsed().as_millis() as u64,
+            request_id: None,
+        })
     }
 }
 
