@@ -15,14 +15,14 @@ use super::service::RunService;
 use super::steering::Steering;
 use super::throughput::metered;
 use crate::config::Config;
-use crate::domain::{Author, Dataset, GateScore, Phase, Skill, StepMemory, StepRef};
+use crate::domain::{Author, Dataset, GateScore, Phase, Score, Skill, StepMemory, StepRef};
 use crate::env::Environment;
 use crate::env::batches::epoch_plan;
 use crate::event::{
     AckResult, Command, EndStatus, EvalPurpose, Event, FORMAT_VERSION, ItemResult, Live, LogLevel, Record,
     RunPlan, TestOutcome,
 };
-use crate::gate::paired_gain;
+use crate::gate::{paired_gain, summarize};
 use crate::model::ChatModel;
 use crate::store::{RunDir, RunLock, write_run, write_step};
 
@@ -250,16 +250,20 @@ impl Run {
             let known = (self.best.hash == self.initial.hash).then_some(base.results.as_slice());
             let best = self.test(at, "test_best", EvalPurpose::TestBest, &self.best.clone(), known).await?;
             // Pairs only: an item that either skill did not answer says nothing about the difference.
-            let pairs: Vec<(f64, f64)> = (0..self.plan.test)
-                .filter_map(|index| Some((base.score_of(index)?.hard, best.score_of(index)?.hard)))
+            let pairs: Vec<(&Score, &Score)> = (0..self.plan.test)
+                .filter_map(|index| Some((base.score_of(index)?, best.score_of(index)?)))
                 .collect();
-            let paired = paired_gain(&pairs);
+            let hard: Vec<(f64, f64)> = pairs.iter().map(|(base, best)| (base.hard, best.hard)).collect();
+            let paired = paired_gain(&hard);
+            let Metric { kind, mixed_weight } = self.metric;
+            let base = summarize(kind, mixed_weight, pairs.len(), pairs.iter().map(|pair| pair.0));
+            let best = summarize(kind, mixed_weight, pairs.len(), pairs.iter().map(|pair| pair.1));
             let outcome = TestOutcome {
                 n: paired.n,
-                base_hard: base.score.hard,
-                base_soft: base.score.soft,
-                best_hard: best.score.hard,
-                best_soft: best.score.soft,
+                base_hard: base.hard,
+                base_soft: base.soft,
+                best_hard: best.hard,
+                best_soft: best.soft,
                 gained: paired.gains,
                 lost: paired.losses,
                 delta: paired.mean,
