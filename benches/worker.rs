@@ -27,12 +27,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let words = ["cat", "house", "blue", "run"];
     let text: Vec<&str> = (0..512).map(|i| words[(i * i + i / 7) % 4]).collect();
-    let (_, seconds) = run(&model, vec![Prompt::Text(text.join(" "))], 1).await?;
-    println!("prefill 512 tokens {:>6.1} tokens/s", 512.0 / seconds);
+    let (tokens, seconds) = run(&model, vec![Prompt::Text(text.join(" "))], 1).await?;
+    println!("prefill {:>6.1} tokens/s over {:.0} tokens", tokens / seconds, tokens);
     Ok(())
 }
 
-/// Sampled tokens and wall seconds.
+/// Tokens (sampled ones, or those of the prompts when only one is sampled) and wall seconds.
 async fn run(
     model: &LocalModel,
     prompts: Vec<Prompt>,
@@ -51,5 +51,9 @@ async fn run(
     let reply = model.call(Request::Generate(request), None).await?;
     let seconds = began.elapsed().as_secs_f64();
     let Reply::Generated { sequences, .. } = reply else { return Err("unexpected reply".into()) };
-    Ok((sequences.iter().map(|sequence| sequence.tokens.len() as f64).sum(), seconds))
+    let tokens = sequences.iter().map(|sequence| match max_tokens {
+        1 => sequence.prompt_tokens,
+        _ => sequence.tokens.len(),
+    });
+    Ok((tokens.sum::<usize>() as f64, seconds))
 }

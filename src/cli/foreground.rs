@@ -93,10 +93,8 @@ async fn follow(service: &dyn RunService, teller: &mut Teller) -> Result<Ending,
         tokio::select! {
             records = next(service, &mut later, teller.seq()) => {
                 records.iter().try_for_each(|record| teller.tell(record))?;
-                if teller.is_over() {
-                    return Ok(Ending::Over);
-                }
             }
+            // Not the last event: the engine writes the last files after it.
             _ = ended.wait_for(|ended| *ended) => {
                 let (rest, _) = service.records(teller.seq());
                 rest.iter().try_for_each(|record| teller.tell(record))?;

@@ -1,8 +1,8 @@
 //! `planish resume`: continue a run from its journal, with the configuration it was started with.
 
+use super::Failure;
 use super::locate::Root;
 use super::run::{StartArgs, prepare_again, start};
-use super::{Failure, output};
 use crate::config::Config;
 
 #[derive(clap::Args)]
@@ -21,8 +21,5 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<u8, Failure> {
     let run = args.root.find(&args.run)?;
     let loaded = Config::load(&run.config_toml(), &args.overrides)?;
-    for warning in &loaded.warnings {
-        output::note(&format!("warning: {warning}"));
-    }
     start(&prepare_again(run, &loaded)?, args.start).await
 }

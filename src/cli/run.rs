@@ -10,7 +10,7 @@ use super::{Failure, assembly, exit, foreground, launch, output};
 use crate::client::{ClientOptions, Presence, Target, author_here, open, presence};
 use crate::config::{Config, Loaded};
 use crate::event::{EndStatus, RunStatus, WatchRole};
-use crate::store::{RunDir, default_run_name, fold_run};
+use crate::store::{RunDir, RunLock, default_run_name, fold_run, project};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -133,6 +133,9 @@ pub async fn start(run: &RunDir, mut args: StartArgs) -> Result<u8, Failure> {
         Presence::Dead => {
             let state = fold_run(run)?;
             if let RunStatus::Ended { status: EndStatus::Completed, .. } = state.status {
+                // Its host may have been killed after the last event and before the last files.
+                let _lock = RunLock::acquire(run)?;
+                project(run, &state)?;
                 let name = run.name();
                 return Err(Failure::usage(format!(
                     "{name} has completed; look at it with `planish attach {name}`, or start another with --name"

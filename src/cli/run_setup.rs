@@ -13,7 +13,7 @@ use crate::env::Task;
 use crate::event::{Event, LogLevel, Record, RunState};
 use crate::model::local::{LocalModel, LocalSettings};
 use crate::model::{Budget, LocalBackend, ModelStack, StackParts};
-use crate::store::{JournalFile, RunDir, RunLock, host_name};
+use crate::store::{JournalFile, RunDir, RunLock, host_name, project};
 
 /// Takes the lock of a run folder, opens its journal and starts the engine: from the beginning, or from where the
 /// journal ends. The engine holds the lock.
@@ -32,6 +32,8 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     let opened = JournalFile::open(run_dir, &lock)?;
     let changed = changed_keys_since_start(&opened.records, &config)?;
     let state = RunState::fold(&opened.records);
+    // A crash may have come between an event and its files.
+    project(run_dir, &state)?;
     let seconds = active_seconds(&opened.records);
     let budget = Arc::new(Budget::new(config.budget.clone(), state.total_usage(), seconds));
     let journal = Journal::start(opened.journal, opened.records);

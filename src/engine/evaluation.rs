@@ -8,7 +8,7 @@ use crate::domain::{
     EffectKey, Evaluator, GateMetric, GateScore, HeldOut, Item, Score, Skill, StepRef, Usage,
 };
 use crate::event::{EvalPurpose, Event, ItemResult};
-use crate::gate::{Curtailment, evaluation_order, item_score, summarize};
+use crate::gate::{Curtailment, best_case, evaluation_order, item_score, summarize};
 
 /// A skill's results on a split, by item index; `None` was not run (curtailed).
 #[derive(Clone, Debug)]
@@ -108,7 +108,11 @@ pub async fn evaluate(
     }
     let curtailed = done < n;
     let scored = results.iter().filter_map(|result| Some(&result.as_ref()?.rollout()?.score));
-    let score = summarize(metric.kind, metric.mixed_weight, n, scored);
+    // A candidate is compared, so what was not measured must not flatter or blame it.
+    let score = match spec.against {
+        Some(_) => best_case(metric.kind, metric.mixed_weight, n, scored),
+        None => summarize(metric.kind, metric.mixed_weight, n, scored),
+    };
     let missing = results.iter().flatten().filter(|result| result.rollout().is_none()).count();
     journal.emit(Event::EvaluationFinished {
         eval: spec.id.clone(),

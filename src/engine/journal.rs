@@ -11,7 +11,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::domain::EffectKey;
 use crate::event::{AckResult, Event, Record, RunState};
-use crate::store::JournalFile;
+use crate::store::{JournalFile, RunDir, StoreError, write_snapshot};
 
 /// Records a lagging subscriber may fall behind before it has to ask again.
 const CHANNEL: usize = 4096;
@@ -40,8 +40,17 @@ pub struct Journal {
     changed: watch::Sender<u64>,
 }
 
-/// How far the writer got: the last synced `seq`, or why it stopped.
-type Progress = Result<u64, JournalError>;
+/// How far the writer got, or why it stopped.
+type Progress = Result<Written, JournalError>;
+
+/// What is on disk.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    /// The last event.
+    seq: u64,
+    /// Length of the journal file.
+    bytes: u64,
+}
 
 struct Inner {
     state: RunState,
@@ -68,7 +77,8 @@ impl Journal {
         }
         let (queue, incoming) = mpsc::channel();
         let (publish, _) = broadcast::channel(CHANNEL);
-        let (progress, durable) = watch::channel(Ok(state.seq));
+        let written = Written { seq: state.seq, bytes: file.len() };
+        let (progress, durable) = watch::channel(Ok(written));
         let published = recorded.into_iter().map(Arc::new).collect();
         let inner = Mutex::new(Inner { state, replay, effects, published, queue });
         let journal = Arc::new(Self { inner, publish, durable, changed: watch::channel(0).0 });
@@ -135,10 +145,24 @@ impl Journal {
 
     pub async fn settled_up_to(&self, seq: u64) -> Result<(), JournalError> {
         let mut durable = self.durable.clone();
-        let progress = durable.wait_for(|progress| progress.as_ref().map_or(true, |done| *done >= seq)).await;
+        let progress =
+            durable.wait_for(|progress| progress.as_ref().map_or(true, |done| done.seq >= seq)).await;
         match progress {
             Ok(progress) => progress.clone().map(|_| ()),
             Err(_) => Err(JournalError::Write("the writer thread ended".into())),
+        }
+    }
+
+    /// Writes the snapshot that opens the run without folding its whole journal. Skipped when events are on their way
+    /// to the disk: it is a cache, and the next step writes it again.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn write_snapshot(&self, run: &RunDir) -> Result<(), StoreError> {
+        let inner = self.lock();
+        match *self.durable.borrow() {
+            Ok(Written { seq, bytes }) if seq == inner.state.seq => write_snapshot(run, &inner.state, bytes),
+            _ => Ok(()),
         }
     }
 
@@ -206,7 +230,7 @@ fn write_loop(
         }
         let last = batch.last().map_or(0, |record| record.seq);
         publish(batch);
-        let _ = progress.send_replace(Ok(last));
+        let _ = progress.send_replace(Ok(Written { seq: last, bytes: file.len() }));
     }
 }
 

@@ -15,6 +15,7 @@ mod score_only;
 mod service;
 mod steering;
 mod step;
+mod throughput;
 
 pub use journal::{Journal, JournalError, now_ms};
 pub use plan::{minimum_calls, run_plan};

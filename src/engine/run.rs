@@ -13,15 +13,16 @@ use super::journal::Journal;
 use super::plan::run_plan;
 use super::service::RunService;
 use super::steering::Steering;
+use super::throughput::metered;
 use crate::config::Config;
-use crate::domain::{Author, Dataset, Evaluator, GateScore, Phase, Skill, StepMemory, StepRef};
+use crate::domain::{Author, Dataset, GateScore, Phase, Score, Skill, StepMemory, StepRef};
 use crate::env::Environment;
 use crate::env::batches::epoch_plan;
 use crate::event::{
     AckResult, Command, EndStatus, EvalPurpose, Event, FORMAT_VERSION, ItemResult, Live, LogLevel, Record,
     RunPlan, TestOutcome,
 };
-use crate::gate::paired_gain;
+use crate::gate::{paired_gain, summarize};
 use crate::model::ChatModel;
 use crate::store::{RunDir, RunLock, write_run, write_step};
 
@@ -140,7 +141,7 @@ async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop
             plan: plan.clone(),
         })?,
     }
-    let live = parts.live;
+    let (live, _clock) = metered(parts.live);
     let shop = Arc::new(Workshop {
         rollout_slots: Arc::new(Semaphore::new(config.env.workers)),
         analyst_slots: Arc::new(Semaphore::new(config.gradient.analyst_workers)),
@@ -149,10 +150,7 @@ async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop
         optimizer: parts.optimizer,
         journal: parts.journal,
         steering,
-        live: Arc::new(move |news| {
-            // No client is fine.
-            let _ = live.send(Arc::new(news));
-        }),
+        live,
         config,
     });
     let mut run = Run::begin(shop, data, plan, skill, parts.run_dir).await?;
@@ -195,8 +193,7 @@ impl Run {
                 plan.val
             )));
         }
-        let evaluator = Evaluator::for_evaluation_stage();
-        let val_ids = data.val[..plan.val].iter().map(|item| item.open(&evaluator).id.clone()).collect();
+        let val_ids = baseline.results.iter().flatten().map(|result| result.item().to_owned()).collect();
         let mut measured = HashMap::new();
         measured.insert(skill.hash.clone(), baseline.results.clone());
         Ok(Self {
@@ -253,16 +250,20 @@ impl Run {
             let known = (self.best.hash == self.initial.hash).then_some(base.results.as_slice());
             let best = self.test(at, "test_best", EvalPurpose::TestBest, &self.best.clone(), known).await?;
             // Pairs only: an item that either skill did not answer says nothing about the difference.
-            let pairs: Vec<(f64, f64)> = (0..self.plan.test)
-                .filter_map(|index| Some((base.score_of(index)?.hard, best.score_of(index)?.hard)))
+            let pairs: Vec<(&Score, &Score)> = (0..self.plan.test)
+                .filter_map(|index| Some((base.score_of(index)?, best.score_of(index)?)))
                 .collect();
-            let paired = paired_gain(&pairs);
+            let hard: Vec<(f64, f64)> = pairs.iter().map(|(base, best)| (base.hard, best.hard)).collect();
+            let paired = paired_gain(&hard);
+            let Metric { kind, mixed_weight } = self.metric;
+            let base = summarize(kind, mixed_weight, pairs.len(), pairs.iter().map(|pair| pair.0));
+            let best = summarize(kind, mixed_weight, pairs.len(), pairs.iter().map(|pair| pair.1));
             let outcome = TestOutcome {
                 n: paired.n,
-                base_hard: base.score.hard,
-                base_soft: base.score.soft,
-                best_hard: best.score.hard,
-                best_soft: best.score.soft,
+                base_hard: base.hard,
+                base_soft: base.soft,
+                best_hard: best.hard,
+                best_soft: best.soft,
                 gained: paired.gains,
                 lost: paired.losses,
                 delta: paired.mean,
@@ -317,6 +318,7 @@ impl Run {
                 }
                 .and_then(|()| write_run(run_dir, state))
             })
+            .and_then(|()| self.shop.journal.write_snapshot(run_dir))
             .map_err(|error| Stop::Failed(format!("cannot write the run folder: {error}")))
     }
 }

@@ -1,25 +1,24 @@
 //! The client of the libtorch worker `planish-torch`: starts it, loads the model, routes replies, restarts it when it
 //! dies and asks again what was in flight. Never names a tensor library; knows the worker only by its lines.
 
+mod process;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
 
 use super::worker_protocol::{
-    Device, ErrorKind, Finish, Generate, Load, Loaded, Reply, ReplyLine, Request, RequestLine, Score,
-    ScorePair, WORKER_PROTOCOL,
+    ErrorKind, Finish, Generate, Loaded, Reply, ReplyLine, Request, Score, ScorePair,
 };
-use super::{ChatModel, Likelihood, LiveSink, ModelError};
+use process::{FIRST_CALL_ID, Worker, line_text, parse};
+
+use super::{ChatModel, Likelihood, LiveSink, ModelError, call_item};
 use crate::config::ModelConfig;
 use crate::domain::{ChatReply, ChatRequest, FinishReason, Prompt, Usage, fingerprint};
 use crate::event::{Live, LogLevel};
@@ -31,10 +30,6 @@ const DEMO_MODEL: &str = "models/SmolLM2-135M-Instruct.Q4_1.gguf";
 const MAX_RESTARTS: u32 = 3;
 /// Attempts of one request that the worker answers with a failure of its own.
 const MAX_ATTEMPTS: u32 = 3;
-const STDERR_LINES: usize = 20;
-const HELLO_ID: u64 = 1;
-const LOAD_ID: u64 = 2;
-const FIRST_CALL_ID: u64 = 3;
 
 /// Takes news of the worker for the run's log (starts, deaths).
 pub type LogSink = Arc<dyn Fn(LogLevel, String) + Send + Sync>;
@@ -203,41 +198,61 @@ impl ChatModel for LocalModel {
         live: &'a LiveSink,
     ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
         async move {
+            let path = || request.path.clone();
+            live(Live::CallStarted { path: path(), item: call_item(&request.path).into(), attempt: 1 });
             let began = Instant::now();
-            let mut sampling = request.sampling.clone();
-            sampling.seed.get_or_insert_with(|| path_seed(&request.path));
-            let generate = Generate {
-                prompts: vec![request.prompt.clone()],
-                sampling,
-                want_logprobs: false,
-                top_logprobs: 0,
-                stream: true,
-            };
-            let watch = Watch { path: request.path.clone(), live: Arc::clone(live) };
-            let reply = self.call(Request::Generate(generate), Some(watch)).await?;
-            let Reply::Generated { sequences, .. } = reply else { return Err(unexpected(&reply)) };
-            let Some(sequence) = sequences.into_iter().next() else {
-                return Err(worker_error("a generate request was answered without a sequence".into()));
-            };
-            Ok(ChatReply {
-                text: sequence.text,
-                finish: match sequence.finish {
-                    Finish::Stop => FinishReason::Stop,
-                    Finish::Length => FinishReason::Length,
-                },
-                usage: Usage {
-                    calls: 1,
-                    prompt_tokens: sequence.prompt_tokens as u64,
-                    completion_tokens: sequence.tokens.len() as u64,
-                    // Depends on what else ran at that moment, and usage must be the same in every run of a seed.
-                    cached_tokens: 0,
-                    reasoning_tokens: 0,
-                },
+            let result = self.generate(request, live, began).await;
+            live(Live::CallFinished {
+                path: path(),
+                ok: result.is_ok(),
+                tokens: result.as_ref().map_or(0, |reply| reply.usage.completion_tokens),
                 ms: began.elapsed().as_millis() as u64,
-                request_id: None,
-            })
+            });
+            result
         }
         .boxed()
+    }
+}
+
+impl LocalModel {
+    async fn generate(
+        &self,
+        request: &ChatRequest,
+        live: &LiveSink,
+        began: Instant,
+    ) -> Result<ChatReply, ModelError> {
+        let mut sampling = request.sampling.clone();
+        sampling.seed.get_or_insert_with(|| path_seed(&request.path));
+        let generate = Generate {
+            prompts: vec![request.prompt.clone()],
+            sampling,
+            want_logprobs: false,
+            top_logprobs: 0,
+            stream: true,
+        };
+        let watch = Watch { path: request.path.clone(), live: Arc::clone(live) };
+        let reply = self.call(Request::Generate(generate), Some(watch)).await?;
+        let Reply::Generated { sequences, .. } = reply else { return Err(unexpected(&reply)) };
+        let Some(sequence) = sequences.into_iter().next() else {
+            return Err(worker_error("a generate request was answered without a sequence".into()));
+        };
+        Ok(ChatReply {
+            text: sequence.text,
+            finish: match sequence.finish {
+                Finish::Stop => FinishReason::Stop,
+                Finish::Length => FinishReason::Length,
+            },
+            usage: Usage {
+                calls: 1,
+                prompt_tokens: sequence.prompt_tokens as u64,
+                completion_tokens: sequence.tokens.len() as u64,
+                // Depends on what else ran at that moment, and usage must be the same in every run of a seed.
+                cached_tokens: 0,
+                reasoning_tokens: 0,
+            },
+            ms: began.elapsed().as_millis() as u64,
+            request_id: None,
+        })
     }
 }
 
@@ -461,136 +476,6 @@ enum Restart {
     Up(Box<Worker>),
     Failed(String),
     GivenUp(String),
-}
-
-/// A running worker process and the two ends of its conversation.
-struct Worker {
-    child: Child,
-    stdin: ChildStdin,
-    lines: Lines<BufReader<ChildStdout>>,
-    /// Ends with the last lines of stderr.
-    stderr: JoinHandle<Vec<String>>,
-    pid: u32,
-}
-
-impl Worker {
-    /// Starts the process, shakes hands, loads the model.
-    async fn launch(settings: &LocalSettings) -> Result<(Self, Loaded), String> {
-        let [program, arguments @ ..] = settings.command.as_slice() else {
-            return Err("the worker command is empty".into());
-        };
-        let mut child = Command::new(program)
-            .args(arguments)
-            .env("OMP_WAIT_POLICY", "passive")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            // Ctrl-c in the terminal goes to planish, which decides what becomes of the worker.
-            .process_group(0)
-            .spawn()
-            .map_err(|error| {
-                format!("cannot start the worker {program}: {error}; build it with `make worker`, or set [model] worker_command")
-            })?;
-        let (Some(stdin), Some(stdout), Some(stderr)) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
-            return Err("the worker has no pipes".into());
-        };
-        let stderr = tokio::spawn(tail(BufReader::new(stderr).lines()));
-        let pid = child.id().unwrap_or_default();
-        let mut worker = Self { child, stdin, lines: BufReader::new(stdout).lines(), stderr, pid };
-        match worker.load(settings).await {
-            Ok(loaded) => Ok((worker, loaded)),
-            Err(Refusal::Said(message)) => Err(message),
-            Err(Refusal::Silent(fault)) => Err(worker.last_words(&fault).await),
-        }
-    }
-
-    async fn load(&mut self, settings: &LocalSettings) -> Result<Loaded, Refusal> {
-        match self.ask(HELLO_ID, &Request::Hello { proto: WORKER_PROTOCOL }).await? {
-            Reply::Hello { pid, .. } => self.pid = pid,
-            other => return Err(Refusal::Said(unexpected(&other).to_string())),
-        }
-        let load = Load {
-            model_file: settings.model_file.clone(),
-            threads: settings.threads,
-            max_batch: settings.max_batch,
-            device: Device::Auto,
-        };
-        match self.ask(LOAD_ID, &Request::Load(load)).await? {
-            Reply::Loaded(loaded) => Ok(loaded),
-            other => Err(Refusal::Said(unexpected(&other).to_string())),
-        }
-    }
-
-    async fn ask(&mut self, id: u64, request: &Request) -> Result<Reply, Refusal> {
-        self.send(id, request).await.map_err(Refusal::Silent)?;
-        let line = line_text(self.lines.next_line().await).map_err(Refusal::Silent)?;
-        match parse(&line).map_err(Refusal::Said)?.body {
-            Reply::Error { message, .. } => Err(Refusal::Said(message)),
-            reply => Ok(reply),
-        }
-    }
-
-    async fn send(&mut self, id: u64, request: &Request) -> Result<(), String> {
-        let line = RequestLine { id, body: request.clone() };
-        let mut line = serde_json::to_vec(&line).map_err(|error| error.to_string())?;
-        line.push(b'\n');
-        self.stdin.write_all(&line).await.map_err(|error| format!("cannot write to it: {error}"))
-    }
-
-    async fn send_cancel(&mut self, target: u64) -> Result<(), String> {
-        // Id 0 belongs to no call, so the answer is dropped by the router.
-        self.send(0, &Request::Cancel { target }).await
-    }
-
-    /// What there is to say about a worker that has stopped talking: exit status and the end of its stderr.
-    async fn last_words(&mut self, fault: &str) -> String {
-        // It may hang rather than be dead; either way it is of no use any more.
-        let _ = self.child.start_kill();
-        let status = match self.child.wait().await {
-            Ok(status) => status.to_string(),
-            Err(error) => error.to_string(),
-        };
-        // A grandchild may hold stderr open after the worker's end.
-        let tail = tokio::time::timeout(Duration::from_secs(1), &mut self.stderr).await;
-        let tail = tail.ok().and_then(Result::ok).unwrap_or_default();
-        let said = if tail.is_empty() { String::new() } else { format!("; stderr: {}", tail.join(" | ")) };
-        format!("{WORKER} ended ({fault}; {status}{said})")
-    }
-}
-
-/// Why a worker cannot be used: its own words, or it went silent.
-enum Refusal {
-    Said(String),
-    Silent(String),
-}
-
-async fn tail<R: tokio::io::AsyncBufRead + Unpin>(mut lines: Lines<R>) -> Vec<String> {
-    let mut kept = std::collections::VecDeque::new();
-    while let Ok(Some(line)) = lines.next_line().await {
-        if kept.len() == STDERR_LINES {
-            kept.pop_front();
-        }
-        kept.push_back(line);
-    }
-    kept.into()
-}
-
-fn line_text(line: std::io::Result<Option<String>>) -> Result<String, String> {
-    match line {
-        Ok(Some(line)) => Ok(line),
-        Ok(None) => Err("it closed its output".into()),
-        Err(error) => Err(format!("cannot read from it: {error}")),
-    }
-}
-
-fn parse(line: &str) -> Result<ReplyLine, String> {
-    serde_json::from_str(line).map_err(|error| {
-        let start: String = line.chars().take(80).collect();
-        format!("it wrote a line that is no reply: {error}: {start:?}")
-    })
 }
 
 #[cfg(test)]

@@ -69,7 +69,10 @@ async fn a_reply_is_mapped_and_its_deltas_are_shown() {
     assert_eq!((reply.text.as_str(), reply.finish), ("hey", FinishReason::Stop));
     assert_eq!((reply.usage.prompt_tokens, reply.usage.completion_tokens), (5, 2));
     let delta = Live::CallDelta { path: request().path, text: "he".into() };
-    assert_eq!(*lives.lock().unwrap(), [delta]);
+    let lives = lives.lock().unwrap();
+    let started = Live::CallStarted { path: request().path, item: "a".into(), attempt: 1 };
+    assert_eq!(lives[..2], [started, delta]);
+    assert!(matches!(lives[2..], [Live::CallFinished { ok: true, tokens: 2, .. }]), "{lives:?}");
     let sent = std::fs::read_to_string(dir.path().join("lines")).unwrap();
     assert!(sent.contains(&format!("\"seed\":{}", path_seed(&request().path))), "{sent}");
 }
@@ -86,7 +89,7 @@ async fn a_worker_that_dies_is_restarted_and_asked_again() {
     assert_ne!(model.pid(), before);
     let logs = logs.lock().unwrap().join("\n");
     assert!(logs.contains("exit status: 9") && logs.contains("out of memory"), "{logs}");
-    assert!(matches!(&lives.lock().unwrap()[0], Live::CallRetrying { path, .. } if *path == request().path));
+    assert!(matches!(&lives.lock().unwrap()[1], Live::CallRetrying { path, .. } if *path == request().path));
 }
 
 #[tokio::test]

@@ -238,7 +238,7 @@ mod tests {
     fn a_journal_of_a_newer_format_is_refused() {
         let (_root, run, lock) = run();
         let text = format!(
-            "{{\"seq\":1,\"at\":1,\"run_started\":{{\"v\":99,\"run\":\"r\",\"seed\":1,\"config_hash\":\"\",\
+            "{{\"seq\":1,\"at\":1,\"run_started\":{{\"v\":99,\"run\":\"r\",\"seed\":1,\"config\":null,\"config_hash\":\"\",\
              \"skill\":{},\"plan\":{{\"epochs\":1,\"steps_per_epoch\":1,\"total_steps\":1,\"batch_size\":1,\
              \"train\":1,\"val\":1,\"test\":1,\"target\":\"\",\"optimizer\":\"\",\"env\":\"\",\"review\":\"auto\"}}}}}}\n",
             serde_json::to_string(&Skill::new("")).unwrap()

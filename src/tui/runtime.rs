@@ -13,10 +13,11 @@ use tokio::sync::mpsc;
 use super::app::{App, Identity};
 use super::editor::Editing;
 use super::frames::{FrameAck, FrameClock};
-use super::msg::{ClientEvent, Dirty, EditPurpose, Effect, Msg};
+use super::msg::{Dirty, EditPurpose, Effect, Msg};
 use super::term::{Terminal, install_panic_hook};
 use super::theme::{Depth, Theme};
 use super::view;
+use crate::client::ClientEvent;
 use crate::event::{AckResult, ClientLine, HostLine};
 
 /// Most messages taken before a frame is considered.
