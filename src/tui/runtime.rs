@@ -1,11 +1,13 @@
 //! The loop: input, host lines, timers and signals become messages; effects are carried out; frames are drawn when
 //! something is dirty and the frame clock allows. Decides nothing about the run.
 
+use std::future::poll_fn;
 use std::path::PathBuf;
+use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use ratatui::crossterm::event::{Event as Input, EventStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -143,7 +145,7 @@ impl Workbench {
                 Wake::Client(Some(event)) => messages.push(Msg::Client(event)),
                 Wake::Client(None) => self.events = None,
             }
-            self.drain(&mut input, &mut messages);
+            self.drain(&mut input, &mut messages).await;
             let effects: Vec<Effect> = messages.into_iter().flat_map(|msg| self.app.update(msg)).collect();
             if suspend || self.needs_terminal(&effects) {
                 // A waiting reader would steal the keys of whoever has the terminal next.
@@ -190,11 +192,13 @@ impl Workbench {
     }
 
     /// Takes what else is there already, so that one frame shows all of it.
-    fn drain(&mut self, input: &mut EventStream, messages: &mut Vec<Msg>) {
+    async fn drain(&mut self, input: &mut EventStream, messages: &mut Vec<Msg>) {
         while messages.len() < BATCH {
-            match input.next().now_or_never() {
-                Some(Some(Ok(event))) => messages.extend(message(event)),
-                _ => break,
+            // Polled with this task's own waker: the stream keeps the first one it is given, and with another the
+            // next key would wake nobody.
+            match poll_fn(|context| Poll::Ready(input.poll_next_unpin(context))).await {
+                Poll::Ready(Some(Ok(event))) => messages.extend(message(event)),
+                Poll::Ready(Some(Err(_)) | None) | Poll::Pending => break,
             }
         }
         while messages.len() < BATCH {
