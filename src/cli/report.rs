@@ -177,8 +177,8 @@ mod tests {
             reason: String::new(),
             best_hash: String::new(),
             best_step: 0,
-            best_score: 0.0,
-            baseline_score: 0.0,
+            best_score: Some(0.0),
+            baseline_score: Some(0.0),
         };
         assert_eq!(kinds(&report.take(&record(2, end))), ["event"]);
         assert!(report.take(&record(2, review(ReviewMode::Manual))).is_empty());

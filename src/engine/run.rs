@@ -271,13 +271,13 @@ impl Run {
             };
             self.shop.journal.emit(Event::TestFinished { outcome })?;
         }
-        let baseline_score = self.shop.journal.with_state(|state| state.baseline_score).unwrap_or_default();
+        let baseline_score = self.shop.journal.with_state(|state| state.baseline_score);
         self.shop.journal.emit(Event::RunFinished {
             status: EndStatus::Completed,
             reason: "all steps done".into(),
             best_hash: self.best.hash.clone(),
             best_step: self.best_step,
-            best_score: self.best_score.gate,
+            best_score: Some(self.best_score.gate),
             baseline_score,
         })?;
         self.write_artifacts(None).await
@@ -338,8 +338,8 @@ async fn finish_early(journal: &Journal, run_dir: &RunDir, stop: &Stop) {
                     reason: reason.clone(),
                     best_hash: state.best_hash.clone(),
                     best_step: state.best_step,
-                    best_score: state.best_score.unwrap_or_default(),
-                    baseline_score: state.baseline_score.unwrap_or_default(),
+                    best_score: state.best_score,
+                    baseline_score: state.baseline_score,
                 })
             })
         });

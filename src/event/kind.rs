@@ -208,9 +208,10 @@ pub enum Event {
         reason: String,
         best_hash: String,
         best_step: u32,
-        best_score: f64,
+        /// `None`: nothing was measured.
+        best_score: Option<f64>,
         /// The selection score the run began with.
-        baseline_score: f64,
+        baseline_score: Option<f64>,
     },
 
     // --- outside events ---

@@ -139,6 +139,8 @@ async fn an_authentication_failure_stops_the_run_without_a_score() {
     assert!(status.contains("authentication"), "{status}");
     assert_eq!(state.baseline_score, None);
     assert!(state.evals["baseline"].results.is_empty());
+    let last = records(&scenario.path("runs").join("one")).pop().unwrap().event;
+    assert!(matches!(last, Event::RunFinished { best_score: None, baseline_score: None, .. }), "{last:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -278,8 +278,8 @@ fn records() -> Vec<Record> {
         reason: "done".into(),
         best_hash: better.hash.clone(),
         best_step: 1,
-        best_score: 1.0,
-        baseline_score: 0.0,
+        best_score: Some(1.0),
+        baseline_score: Some(0.0),
     });
     (1..).zip(events).map(|(seq, event)| Record { seq, at: 1_000_000 + seq * 1250, event }).collect()
 }
