@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::app::{App, Link, Stage};
+use super::app::{App, Link};
 use super::paint::{Canvas, Span, span, spans_width};
 use super::theme::Role;
 use crate::domain::Phase;
@@ -146,10 +146,7 @@ fn numbers(app: &App) -> Vec<Vec<Span>> {
         out.push(vec![span(Role::Warn, format!("  {}", app.countdown(review)))]);
     }
     if let Some(info) = &app.state.info {
-        let shown = match app.stages().first() {
-            Some(Stage::Test) => info.plan.total_steps,
-            _ => app.state.at.step,
-        };
+        let shown = app.state.steps.last().map_or(0, |step| step.at.step);
         out.push(vec![span(Role::Text, format!("  step {shown}/{}", info.plan.total_steps))]);
         out.push(vec![span(Role::Dim, format!("  {}", duration(app.elapsed())))]);
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use ratatui::crossterm::event::{Event as Input, EventStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -142,7 +142,7 @@ impl Workbench {
                 Wake::Client(Some(event)) => messages.push(Msg::Client(event)),
                 Wake::Client(None) => self.events = None,
             }
-            self.drain(&mut input, &mut messages);
+            self.drain(&mut input, &mut messages).await;
             let effects: Vec<Effect> = messages.into_iter().flat_map(|msg| self.app.update(msg)).collect();
             if suspend || self.needs_terminal(&effects) {
                 // A waiting reader would steal the keys of whoever has the terminal next.
@@ -188,11 +188,12 @@ impl Workbench {
         }
     }
 
-    /// Takes what else is there already, so that one frame shows all of it.
-    fn drain(&mut self, input: &mut EventStream, messages: &mut Vec<Msg>) {
+    /// Takes what else is there already, so that one frame shows all of it. Input is polled as this task: the
+    /// stream remembers who asked first, and would wake nobody had it been somebody else.
+    async fn drain(&mut self, input: &mut EventStream, messages: &mut Vec<Msg>) {
         while messages.len() < BATCH {
-            match input.next().now_or_never() {
-                Some(Some(Ok(event))) => messages.extend(message(event)),
+            match futures_util::poll!(input.next()) {
+                std::task::Poll::Ready(Some(Ok(event))) => messages.extend(message(event)),
                 _ => break,
             }
         }
