@@ -145,7 +145,7 @@ pub const ACTIONS: &[Spec] = actions! {
     OlderStep     "step.older"           "step" ["["]             Global None, App::has_stage, "previous step";
     NewerStep     "step.newer"           "newer step" ["]"]             Global None, App::has_stage, "next step";
     Follow        "view.follow"          "follow"    ["f"]              Global None, always, "follow what happens now";
-    Zoom          "view.zoom"            "zoom"      ["z", "+", "_"]    Global None, always, "give the pane the whole screen, or back";
+    Zoom          "view.zoom"            "zoom"      ["z", "+", "_"]    Global None, App::can_zoom, "give the pane the whole screen, or back";
     FlipStrip     "view.flip"            "curves/logs" ["@"]            Global None, always, "flip the bottom strip: curves or logs";
     Filter        "view.filter"          "filter"    ["/"]              Global None, App::can_filter, "filter rollouts or logs by text";
     Copy          "view.copy"            "copy"      ["y"]              Global None, always, "copy what is shown (OSC 52)";

@@ -113,11 +113,10 @@ fn step_line(app: &App, step: &StepState) -> Vec<Span> {
         };
         return vec![span(role, format!("{glyph} ")), span(Role::Text, number), span(Role::Dim, why)];
     }
-    let waiting = app.waiting();
     let phase = step.phase.map_or("starting", |phase| phase.name());
     let under_way = app.state.steps.last().is_some_and(|last| last.at == step.at) && !app.ended();
-    if under_way && waiting > 0 {
-        let words = format!(" REVIEW {waiting} ");
+    if let Some(label) = app.review_label().filter(|_| under_way) {
+        let words = format!(" {label} ");
         return vec![span(Role::Warn, "◆ "), span(Role::Text, number), span(Role::Review, words)];
     }
     let role = if under_way { Role::Active } else { Role::Dim };
