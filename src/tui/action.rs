@@ -123,7 +123,7 @@ pub const ACTIONS: &[Spec] = actions! {
     FoldPrompt    "transcript.fold"      "prompt"    ["t"]              Transcript None, always, "show or fold the prompt";
     CursorLeft    "curves.left"          "cursor"    ["h", "left"]      Curves None, App::has_steps, "value cursor to the left";
     CursorRight   "curves.right"         "cursor right" ["l", "right"]  Curves None, App::has_steps, "value cursor to the right";
-    CursorReset   "curves.reset"         "last"      ["0"]              Curves None, App::has_steps, "value cursor off: show last values";
+    CursorReset   "curves.reset"         "last values"      ["0"]              Curves None, App::has_steps, "value cursor off: show last values";
     GoSteps       "pane.steps"           "steps"     ["2"]              Global None, always, "pane 2, steps";
     GoRollouts    "pane.rollouts"        "rollouts"  ["3"]              Global None, always, "pane 3, rollouts";
     GoPatch       "pane.patch"           "patch"     ["4"]              Global None, always, "pane 4, patch under review";
@@ -132,7 +132,7 @@ pub const ACTIONS: &[Spec] = actions! {
     GoLogs        "pane.logs"            "logs"      ["8"]              Global None, always, "pane 8, logs";
     NextPane      "pane.next"            "next pane" ["tab"]            Global None, always, "next pane";
     PreviousPane  "pane.previous"        "previous pane" ["backtab"]    Global None, always, "previous pane";
-    Down          "move.down"            "down"      ["j", "down"]      Global None, always, "down";
+    Down          "move.down"            "move"      ["j", "down"]      Global None, always, "down";
     Up            "move.up"              "up"        ["k", "up"]        Global None, always, "up";
     Left          "move.left"            "lists"     ["h", "left"]      Global None, always, "to the lists on the left";
     Right         "move.right"           "details"   ["l", "right"]     Global None, always, "to the details on the right";
@@ -142,10 +142,10 @@ pub const ACTIONS: &[Spec] = actions! {
     HalfUp        "move.half-up"         "half up"   ["ctrl-u"]         Global None, always, "half a page up";
     PageDown      "move.page-down"       "page down" ["ctrl-f", "pgdn"] Global None, always, "a page down";
     PageUp        "move.page-up"         "page up"   ["ctrl-b", "pgup"] Global None, always, "a page up";
-    OlderStep     "step.older"           "older step" ["["]             Global None, App::has_stage, "previous step";
+    OlderStep     "step.older"           "step" ["["]             Global None, App::has_stage, "previous step";
     NewerStep     "step.newer"           "newer step" ["]"]             Global None, App::has_stage, "next step";
     Follow        "view.follow"          "follow"    ["f"]              Global None, always, "follow what happens now";
-    Zoom          "view.zoom"            "zoom"      ["z", "+", "_"]    Global None, always, "give the pane the whole screen, or back";
+    Zoom          "view.zoom"            "zoom"      ["z", "+", "_"]    Global None, App::can_zoom, "give the pane the whole screen, or back";
     FlipStrip     "view.flip"            "curves/logs" ["@"]            Global None, always, "flip the bottom strip: curves or logs";
     Filter        "view.filter"          "filter"    ["/"]              Global None, App::can_filter, "filter rollouts or logs by text";
     Copy          "view.copy"            "copy"      ["y"]              Global None, always, "copy what is shown (OSC 52)";
@@ -175,7 +175,7 @@ impl Scope {
             Scope::Rollouts => &[OpenRollout, Down, FailuresOnly, Filter, Follow],
             Scope::Transcript => &[FoldPrompt, Down, Copy, Back, Zoom],
             Scope::Patch => {
-                &[Accept, Reject, Amend, Undo, NextEdit, NextGroup, Rationale, Submit, AcceptRest]
+                &[Accept, Reject, Amend, Submit, NextEdit, Undo, Rationale, NextGroup, AcceptRest, RejectRest]
             }
             Scope::Gate => &[Down, OlderStep, Zoom, Copy],
             Scope::Curves => &[CursorLeft, CursorReset, Zoom, FlipStrip],

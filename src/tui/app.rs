@@ -10,7 +10,7 @@ use ratatui::layout::Rect;
 
 use super::journal_lines::JournalLines;
 use super::keymap::Press;
-use super::layout::{Arrangement, Pane, Places, place};
+use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
 use super::overlay::Overlay;
@@ -314,10 +314,23 @@ impl App {
         self.live.settle(&record.event);
         self.lines.hear(record, self.last_seq);
         // Only news moves the screen: history that is still being read does not.
-        if record.seq < self.last_seq {
-            return Vec::new();
+        match record.seq.cmp(&self.last_seq) {
+            std::cmp::Ordering::Less => Vec::new(),
+            std::cmp::Ordering::Equal => self.arrive(),
+            std::cmp::Ordering::Greater => self.follow_event(&record.event),
         }
-        self.follow_event(&record.event)
+    }
+
+    /// The history is read: shows what matters now.
+    fn arrive(&mut self) -> Vec<Effect> {
+        if self.review_label().is_some() {
+            self.focus(Pane::Patch);
+            return vec![Effect::Bell];
+        }
+        if self.ended() {
+            self.focus(Pane::Gate);
+        }
+        Vec::new()
     }
 
     /// Shows what just became important, unless somebody is at work elsewhere.
@@ -407,6 +420,18 @@ impl App {
         }
     }
 
+    /// What a manual review waits for: `REVIEW 3` decisions, or to be submitted.
+    pub fn review_label(&self) -> Option<String> {
+        let (_, review) = self.state.open_review()?;
+        if review.mode == ReviewMode::Auto {
+            return None;
+        }
+        Some(match self.waiting() {
+            0 => "REVIEW submit".to_owned(),
+            n => format!("REVIEW {n}"),
+        })
+    }
+
     /// Milliseconds of the run so far; stands still once it is paused or over.
     pub fn elapsed(&self) -> u64 {
         let Some(info) = &self.state.info else { return 0 };
@@ -449,6 +474,10 @@ impl App {
 
     pub fn can_filter(&self) -> bool {
         matches!(self.arrangement.focus, Pane::Rollouts | Pane::Logs)
+    }
+
+    pub fn can_zoom(&self) -> bool {
+        self.places().class == Class::Standard
     }
 
     pub fn can_steer(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::app::{App, Link, Stage};
+use super::app::{App, Link};
 use super::paint::{Canvas, Span, span, spans_width};
 use super::theme::Role;
 use crate::domain::Phase;
@@ -81,15 +81,15 @@ fn chain(app: &App, name: fn(Phase) -> &'static str) -> Vec<Span> {
     else {
         return now(app);
     };
-    let waiting = app.state.open_review().filter(|_| app.waiting() > 0);
+    let waiting = app.review_label();
     let mut out = state_marks(app);
     for (index, phase) in Phase::STEP.into_iter().enumerate() {
         if index > 0 {
             out.push(span(Role::Faint, "▸"));
         }
         out.push(match (phase, index == now_at) {
-            (Phase::Review, true) if waiting.is_some() => {
-                span(Role::Review, format!("[REVIEW {}]", app.waiting()))
+            (phase, true) if phase == Phase::Review && waiting.is_some() => {
+                span(Role::Review, format!("[{}]", waiting.as_deref().unwrap_or_default()))
             }
             (phase, true) => span(Role::Active, format!("[{}]", name(phase))),
             (phase, false) if index < now_at => span(Role::Dim, name(phase)),
@@ -113,7 +113,9 @@ fn now(app: &App) -> Vec<Span> {
     out.push(match app.state.phase {
         None if app.loading() => span(Role::Dim, "connecting"),
         None => span(Role::Dim, "starting"),
-        Some(Phase::Review) if app.waiting() > 0 => span(Role::Review, format!("[REVIEW {}]", app.waiting())),
+        Some(Phase::Review) if app.review_label().is_some() => {
+            span(Role::Review, format!("[{}]", app.review_label().unwrap_or_default()))
+        }
         Some(Phase::Baseline) => {
             span(Role::Active, format!("[baseline{}]", progress(&[EvalPurpose::Baseline])))
         }
@@ -134,22 +136,18 @@ fn numbers(app: &App) -> Vec<Vec<Span>> {
             let words = format!("⚠ reconnecting {}s", app.now.saturating_sub(*since) / 1000);
             out.push(vec![span(Role::Bad, words)]);
         }
-        Link::Connecting => out.push(vec![span(Role::Warn, "… connecting")]),
         Link::Up if app.loading() => {
             out.push(vec![span(Role::Warn, format!("reading {}/{}", app.state.seq, app.last_seq))]);
         }
-        Link::Up => {}
+        Link::Connecting | Link::Up => {}
     }
-    if app.waiting() > 0
+    if app.review_label().is_some()
         && let Some((_, review)) = app.state.open_review()
     {
         out.push(vec![span(Role::Warn, format!("  {}", app.countdown(review)))]);
     }
     if let Some(info) = &app.state.info {
-        let shown = match app.stages().first() {
-            Some(Stage::Test) => info.plan.total_steps,
-            _ => app.state.at.step,
-        };
+        let shown = app.state.steps.last().map_or(0, |step| step.at.step);
         out.push(vec![span(Role::Text, format!("  step {shown}/{}", info.plan.total_steps))]);
         out.push(vec![span(Role::Dim, format!("  {}", duration(app.elapsed())))]);
     }

@@ -13,8 +13,14 @@ use super::theme::Role;
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
-            return self.act(Action::Interrupt);
+        // These work inside every overlay and input too.
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            match key.code {
+                KeyCode::Char('c') => return self.act(Action::Interrupt),
+                KeyCode::Char('l') => return self.act(Action::Repaint),
+                KeyCode::Char('z') => return self.act(Action::Suspend),
+                _ => {}
+            }
         }
         if let Some(outcome) = self.overlay_key(key) {
             return self.overlay_outcome(outcome);

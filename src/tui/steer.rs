@@ -103,7 +103,7 @@ impl App {
             many => format!("Reject {}: why?", count(many.len(), "undecided edit")),
         };
         let then = Prompted::Reject { at, edits, expect_rev: self.state.rev };
-        let hint = "the optimiser is told · enter rejects (empty: no reason) · esc cancels";
+        let hint = "the optimiser is told · enter rejects, also without a reason";
         self.overlay = Some(Overlay::Prompt { title, hint, input: super::input::Input::default(), then });
     }
 
@@ -118,6 +118,10 @@ impl App {
         let edit = self.patch.edit;
         let Some(slot) = review.edits.get(edit) else { return Vec::new() };
         let text = as_decided(slot).content;
+        if slot.edit.op == crate::domain::EditOp::Delete {
+            self.say(Role::Warn, "a deletion has no text to amend: accept or reject it");
+            return Vec::new();
+        }
         vec![Effect::OpenEditor {
             text,
             purpose: EditPurpose::Amend { at, edit, expect_rev: self.state.rev },

@@ -3,14 +3,14 @@
 
 use std::io::{self, Write};
 
-use ratatui::backend::{Backend, ClearType, CrosstermBackend};
+use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::clipboard::CopyToClipboard;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::queue;
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::layout::Rect;
 
@@ -76,7 +76,8 @@ impl<W: Write> Screen<W> {
         if self.repaint {
             self.repaint = false;
             self.shown.reset();
-            self.backend.clear_region(ClearType::All)?;
+            // Queued: the backend's own clear flushes, which would make two writes of a frame.
+            queue!(self.backend, Clear(ClearType::All))?;
         }
         let changes = self.shown.diff(&self.next);
         if !changes.is_empty() {

@@ -47,7 +47,7 @@ fn tabs(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         let number = pane.number().unwrap_or_default();
         let here = pane == app.arrangement.focus
             || (pane == Pane::Rollouts && app.arrangement.focus == Pane::Transcript);
-        let waits = pane == Pane::Patch && app.waiting() > 0;
+        let waits = pane == Pane::Patch && app.review_label().is_some();
         let mark = if waits { "*" } else { "" };
         if here {
             spans.push(span(Role::TitleFocus, format!("[{number} {}{mark}]", pane.title())));
@@ -55,7 +55,6 @@ fn tabs(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
             spans.push(span(Role::Key, format!(" {number} ")));
             spans.push(span(if waits { Role::Warn } else { Role::Dim }, format!("{}{mark} ", pane.title())));
         }
-        spans.push(span(Role::Text, " "));
     }
     canvas.line(area, &spans);
 }
@@ -82,8 +81,10 @@ fn status(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         spans.push(span(Role::Text, format!("{best:.3}   ")));
     }
     if let Some(rate) = app.live.tokens_per_s().filter(|_| !app.ended()) {
-        spans.push(span(Role::Text, format!("{rate:.1}")));
-        spans.push(span(Role::Dim, " tok/s"));
+        let words = [span(Role::Text, format!("{rate:.1}")), span(Role::Dim, " tok/s")];
+        if spans_width(&spans) + spans_width(&words) <= area.width as usize {
+            spans.extend(words);
+        }
     }
     canvas.line(area, &spans);
     if app.clients.len() > 1 {

@@ -11,8 +11,9 @@ mod transcript;
 use ratatui::layout::Rect;
 
 use super::app::App;
+use super::app::Link;
 use super::layout::{Class, Pane};
-use super::paint::{Canvas, Span, span};
+use super::paint::{Canvas, Span, span, spans_width};
 use super::theme::Role;
 
 pub use steps::verdict_mark;
@@ -45,7 +46,9 @@ fn frame(
             title.push(span(if focused { Role::Key } else { Role::Dim }, format!("{number} ")));
         }
         title.push(span(if focused { Role::TitleFocus } else { Role::Title }, pane.title()));
-        if !info.is_empty() {
+        // Counts say more than the name of what is counted, which other panes say too.
+        let needed = spans_width(&title) + spans_width(&info) + spans_width(right) + 10;
+        if !info.is_empty() && (right.is_empty() || needed <= area.width as usize) {
             title.push(span(Role::Text, "  "));
             title.extend(info);
         }
@@ -75,5 +78,9 @@ fn placeholder(canvas: &mut Canvas<'_>, area: Rect, lines: &[&str]) {
 
 /// The words for a run of which nothing is known yet.
 fn waiting_words(app: &App) -> &'static str {
-    if app.loading() { "Reading the journal…" } else { "The run has not begun." }
+    match app.link {
+        Link::Connecting => "Connecting to the run's host…",
+        _ if app.loading() => "Reading the journal…",
+        Link::Up | Link::Lost { .. } => "The run has not begun.",
+    }
 }

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::{frame, placeholder, waiting_words};
-use crate::domain::{Decision, Phase, ReviewClose, ReviewMode, SourceType, StepRef, TimeoutPolicy};
+use crate::domain::{Decision, EditOp, Phase, ReviewClose, ReviewMode, SourceType, StepRef, TimeoutPolicy};
 use crate::event::{ReviewEdit, ReviewState, RunStatus, StepState};
 use crate::plain::{count, duration, edit_title};
 use crate::text::{DiffLine, Mark, wrap};
@@ -211,10 +211,15 @@ fn rationale(slot: &ReviewEdit, columns: usize) -> Vec<Vec<Span>> {
 fn own_text(slot: &ReviewEdit, columns: usize) -> Vec<Vec<Span>> {
     let edit = as_decided(slot);
     let mut lines = vec![vec![span(Role::Dim, "not in the candidate:")]];
-    for (text, sign, role) in [(&edit.target, "-", Role::Removed), (&edit.content, "+", Role::Added)] {
+    let target = match edit.op {
+        // The anchor of an insertion stays.
+        EditOp::InsertAfter => ("after", Role::Dim),
+        _ => ("-", Role::Removed),
+    };
+    for (text, (sign, role)) in [(&edit.target, target), (&edit.content, ("+", Role::Added))] {
         let clean = crate::text::sanitize(text.trim_end());
         if !clean.is_empty() {
-            let wrapped = wrap(&clean, columns.saturating_sub(2));
+            let wrapped = wrap(&clean, columns.saturating_sub(sign.len() + 1));
             lines.extend(wrapped.into_iter().take(4).map(|line| vec![span(role, format!("{sign} {line}"))]));
         }
     }

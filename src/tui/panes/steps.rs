@@ -5,10 +5,14 @@ use ratatui::layout::Rect;
 use super::{frame, placeholder, waiting_words};
 use crate::domain::Verdict;
 use crate::event::{EvalPurpose, EvalState, StepState};
+use crate::plain::verdict_word;
 use crate::tui::app::{App, Stage};
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, window};
 use crate::tui::theme::Role;
+
+/// From this inner width on a row also says the train score and the verdict.
+const WIDE: u16 = 70;
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let right = match &app.state.info {
@@ -28,11 +32,25 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let selected = stages.iter().position(|stage| Some(*stage) == app.shown_stage()).unwrap_or(0);
     let first = window(selected, stages.len(), inner.height.saturating_sub(1) as usize);
     for (row, (index, stage)) in rows.zip(stages.iter().enumerate().skip(first)) {
-        canvas.line(row, &stage_line(app, *stage));
+        let mut line = stage_line(app, *stage);
+        if inner.width >= WIDE {
+            line.extend(detail(app, *stage));
+        }
+        canvas.line(row, &line);
         if index == selected {
             canvas.overlay_style(row, Role::Selection);
         }
     }
+}
+
+fn detail(app: &App, stage: Stage) -> Vec<Span> {
+    let Stage::Step(number) = stage else { return Vec::new() };
+    let step = app.state.steps.iter().find(|step| step.at.step == number);
+    let Some(record) = step.and_then(|step| step.record.as_ref()) else { return Vec::new() };
+    vec![
+        span(Role::Dim, format!("   train {:.3}", record.rollout_hard)),
+        span(verdict_mark(record.action).1, format!("   {}", verdict_word(record.action))),
+    ]
 }
 
 fn finished(app: &App) -> usize {
@@ -95,11 +113,10 @@ fn step_line(app: &App, step: &StepState) -> Vec<Span> {
         };
         return vec![span(role, format!("{glyph} ")), span(Role::Text, number), span(Role::Dim, why)];
     }
-    let waiting = app.waiting();
     let phase = step.phase.map_or("starting", |phase| phase.name());
     let under_way = app.state.steps.last().is_some_and(|last| last.at == step.at) && !app.ended();
-    if under_way && waiting > 0 {
-        let words = format!(" REVIEW {waiting} ");
+    if let Some(label) = app.review_label().filter(|_| under_way) {
+        let words = format!(" {label} ");
         return vec![span(Role::Warn, "◆ "), span(Role::Text, number), span(Role::Review, words)];
     }
     let role = if under_way { Role::Active } else { Role::Dim };

@@ -1,0 +1,175 @@
+//! What a frame costs on the wire, measured on the real encoder at 120x40 with true colour.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "../fixture/client.rs"]
+mod client;
+#[path = "../fixture/mod.rs"]
+mod fixture;
+
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::rc::Rc;
+
+use client::{app, hear, key, played, press};
+use planish::event::{Event, HostLine, Live, LogLevel, Record};
+use planish::tui::{App, Depth, Dirty, Msg, Screen, Theme, draw};
+use ratatui::crossterm::event::KeyCode;
+
+const SIZE: (u16, u16) = (120, 40);
+
+/// Counts writes and keeps the bytes.
+#[derive(Clone, Default)]
+struct Wire(Rc<RefCell<(usize, Vec<u8>)>>);
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut inner = self.0.borrow_mut();
+        inner.0 += 1;
+        inner.1.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Rig {
+    app: App,
+    screen: Screen<Wire>,
+    wire: Wire,
+    theme: Theme,
+}
+
+impl Rig {
+    fn new(app: App) -> Self {
+        ratatui::crossterm::style::force_color_output(true);
+        let wire = Wire::default();
+        let screen = Screen::new(wire.clone());
+        Self { app, screen, wire, theme: Theme::dark(Depth::True).unwrap() }
+    }
+
+    /// Draws as the runtime does and gives (writes, bytes) of the frame.
+    fn frame(&mut self) -> (usize, usize) {
+        match self.app.take_dirty() {
+            Dirty::Clean => return (0, 0),
+            Dirty::Repaint => self.screen.repaint(),
+            Dirty::Data | Dirty::Input => {}
+        }
+        let (app, theme) = (&self.app, &self.theme);
+        self.screen.draw(app.size, |buf| draw(app, theme, buf)).unwrap();
+        let (writes, bytes) = std::mem::take(&mut *self.wire.0.borrow_mut());
+        (writes, bytes.len())
+    }
+}
+
+fn log(app: &App, message: &str) -> HostLine {
+    let event = Event::Log { level: LogLevel::Info, message: message.into() };
+    HostLine::Event(Box::new(Record { seq: app.state.seq + 1, at: app.now, event }))
+}
+
+#[test]
+fn the_first_paint_is_small_and_one_write() {
+    for tape in [fixture::reviewing(), fixture::rolling(), fixture::measuring()] {
+        let (writes, bytes) = Rig::new(played(SIZE, &tape)).frame();
+        assert_eq!(writes, 1);
+        assert!(bytes <= 15_000, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn an_idle_screen_sends_nothing() {
+    let mut rig = Rig::new(played(SIZE, &fixture::ended(planish::event::EndStatus::Completed, "")));
+    rig.frame();
+    for _ in 0..60 {
+        rig.app.update(Msg::Tick(rig.app.now + 1_000));
+        assert_eq!(rig.app.dirty(), Dirty::Clean);
+        assert_eq!(rig.frame(), (0, 0));
+    }
+}
+
+#[test]
+fn news_that_changes_no_cell_sends_nothing() {
+    let mut rig = Rig::new(played(SIZE, &fixture::reviewing()));
+    rig.frame();
+    let unknown = Live::CallDelta { path: "nowhere".into(), text: "text".into() };
+    hear(&mut rig.app, HostLine::Live(unknown));
+    assert_eq!(rig.app.dirty(), Dirty::Data);
+    assert_eq!(rig.frame(), (0, 0));
+}
+
+#[test]
+fn a_second_that_passes_is_a_few_cells() {
+    let mut rig = Rig::new(played(SIZE, &fixture::reviewing()));
+    rig.frame();
+    for _ in 0..20 {
+        rig.app.update(Msg::Tick(rig.app.now + 1_000));
+        let (writes, bytes) = rig.frame();
+        assert!(writes == 1 && bytes <= 200, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn an_echoed_key_is_at_most_200_bytes() {
+    let mut rig = Rig::new(played(SIZE, &fixture::reviewing()));
+    press(&mut rig.app, "x");
+    rig.frame();
+    for c in "too specific".chars() {
+        key(&mut rig.app, KeyCode::Char(c));
+        let (writes, bytes) = rig.frame();
+        assert!(writes == 1 && bytes <= 200, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn a_metric_tick_is_at_most_400_bytes_on_average() {
+    let mut rig = Rig::new(played(SIZE, &fixture::two_steps()));
+    rig.frame();
+    const TICKS: usize = 100;
+    let mut total = 0;
+    for tick in 0..TICKS {
+        rig.app.update(Msg::Tick(rig.app.now + 1_000));
+        let tokens_per_s = 90.0 + (tick as f64 * 0.7).sin() * 20.0;
+        hear(&mut rig.app, HostLine::Live(Live::Throughput { tokens_per_s, in_flight: 8 }));
+        total += rig.frame().1;
+    }
+    assert!(total / TICKS <= 400, "{} bytes", total / TICKS);
+}
+
+#[test]
+fn a_log_line_is_at_most_1300_bytes() {
+    let mut rig = Rig::new(played(SIZE, &fixture::two_steps()));
+    press(&mut rig.app, "8");
+    rig.frame();
+    for index in 0..30 {
+        let words = ["merged", "selected", "measured", "waited"][index % 4];
+        let line =
+            log(&rig.app, &format!("step {index}: {words} {} items of the batch in {index}.2 s", index * 7));
+        hear(&mut rig.app, line);
+        let (writes, bytes) = rig.frame();
+        assert!(writes == 1 && bytes <= 1_300, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn only_resize_and_repaint_clear_the_screen() {
+    let mut rig = Rig::new(app(SIZE));
+    let cleared = |rig: &mut Rig| {
+        rig.app.take_dirty();
+        let (app, theme) = (&rig.app, &rig.theme);
+        rig.screen.draw(app.size, |buf| draw(app, theme, buf)).unwrap();
+        let (_, bytes) = std::mem::take(&mut *rig.wire.0.borrow_mut());
+        String::from_utf8(bytes).unwrap().contains("\x1b[2J")
+    };
+    assert!(cleared(&mut rig), "the first frame");
+    for line in fixture::reviewing().lines() {
+        hear(&mut rig.app, line);
+        assert!(!cleared(&mut rig));
+    }
+    press(&mut rig.app, "?");
+    assert!(!cleared(&mut rig));
+    rig.app.update(Msg::Resize(100, 30));
+    assert!(cleared(&mut rig));
+    client::control(&mut rig.app, 'l');
+    assert_eq!(rig.app.dirty(), Dirty::Repaint);
+}

@@ -1,0 +1,313 @@
+//! What each pane looks like, in every kind of state and at the sizes the layouts are made for.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "../fixture/client.rs"]
+mod client;
+#[path = "../fixture/mod.rs"]
+mod fixture;
+
+use client::{app, buffer, hear, key, played, press, text, welcome};
+use fixture::Tape;
+use planish::domain::{Author, Decision, Edit, EditOp, EffectKey, ReviewClose};
+use planish::event::{Client, EndStatus, Event, HostLine, LogLevel, WatchRole};
+use planish::tui::{ACTIONS, App, ClientEvent, Depth, Msg, Pane, Role, Scope, Theme};
+use ratatui::crossterm::event::KeyCode;
+use ratatui::style::Color;
+
+const SIZES: [(u16, u16); 3] = [(60, 15), (80, 24), (120, 40)];
+const HOSTILE: &str = "\x1b]52;c;ZXZpbA==\x07\x1b[2Jrm -rf\u{202e}txt\u{200b}\ttab";
+
+fn show(app: &mut App, pane: Pane) {
+    match pane.number() {
+        Some(number) => {
+            press(app, &number.to_string());
+        }
+        None => {
+            press(app, "3");
+            key(app, KeyCode::Enter);
+        }
+    }
+}
+
+fn result_key(path: &str) -> EffectKey {
+    EffectKey { path: path.into(), fingerprint: String::new() }
+}
+
+/// Many steps, edits, rollouts and a very long reply.
+fn huge() -> Tape {
+    let mut tape = fixture::two_steps();
+    for number in 3..60 {
+        fixture::rollouts(&mut tape, fixture::step(number), 11, 2);
+    }
+    let at = fixture::step(60);
+    fixture::rollouts(&mut tape, at, 11, 1500);
+    let result = fixture::rollout("city-long", &"x".repeat(1_000_000), "Lima");
+    tape.push(1, Event::RolloutFinished { key: result_key("long"), at, index: 1500, result });
+    for index in 0..300 {
+        let message = format!("line {index}: {}", "words ".repeat(60));
+        tape.push(1, Event::Log { level: LogLevel::Info, message });
+    }
+    let edits: Vec<Edit> = (0..50)
+        .map(|index| {
+            let content = format!("- rule {index} {}", "and more ".repeat(40));
+            fixture::edit(EditOp::Append, "", &content, index, &"because ".repeat(200))
+        })
+        .collect();
+    tape.push(1, fixture::review_opened(at, edits));
+    tape
+}
+
+/// Wide characters everywhere, and text that tries to steer the terminal.
+fn unicode() -> Tape {
+    let mut tape = fixture::two_steps();
+    let at = fixture::step(3);
+    let items = ["東京-質問-1", "e\u{301}te\u{301}", "👩\u{200d}🚀-crew", HOSTILE];
+    for (index, item) in items.into_iter().enumerate() {
+        let reply = format!("日本の首都は東京です {HOSTILE}\n{}", "東京".repeat(90));
+        let result = fixture::rollout(item, &reply, "東京");
+        tape.push(100, Event::RolloutFinished { key: result_key(item), at, index, result });
+    }
+    let second = format!("説明しない。{HOSTILE}\n\u{2066}x");
+    let edits = vec![
+        fixture::edit(EditOp::Append, "", &format!("- 都市の名前だけ {HOSTILE}"), 3, HOSTILE),
+        fixture::edit(EditOp::Replace, "Do not explain.", &second, 2, "理由"),
+    ];
+    tape.push(100, fixture::review_opened(at, edits));
+    let decision = Decision::Reject { reason: format!("違う {HOSTILE}") };
+    let by = Author(format!("安\x1b[31m@{HOSTILE}"));
+    tape.push(100, Event::EditDecided { at, edit: 0, decision, by, rev: 9 });
+    tape.push(1, Event::Alert { level: LogLevel::Error, code: "注意".into(), message: HOSTILE.into() });
+    tape
+}
+
+/// The state of each kind that says most about `pane`.
+fn state(kind: &str, pane: Pane, size: (u16, u16)) -> App {
+    match kind {
+        "empty" => app(size),
+        "loading" => {
+            let mut app = app(size);
+            hear(&mut app, welcome(5000));
+            for line in fixture::begun().lines() {
+                hear(&mut app, line);
+            }
+            app
+        }
+        "typical" => match pane {
+            Pane::Rollouts | Pane::Steps => {
+                let mut app = played(size, &fixture::rolling());
+                for live in fixture::live() {
+                    hear(&mut app, HostLine::Live(live));
+                }
+                app.update(Msg::Tick(app.now + 1_400));
+                app
+            }
+            Pane::Gate | Pane::Curves => {
+                let mut app = played(size, &fixture::two_steps());
+                for live in fixture::live() {
+                    app.update(Msg::Tick(app.now + 5_000));
+                    hear(&mut app, HostLine::Live(live));
+                }
+                app
+            }
+            Pane::Patch | Pane::Logs | Pane::Transcript => played(size, &fixture::reviewing()),
+        },
+        "huge" => played(size, &huge()),
+        "unicode" => played(size, &unicode()),
+        "error" => {
+            let reason = "authentication: the server answered 401 to every call";
+            let mut app = played(size, &fixture::ended(EndStatus::Failed, reason));
+            app.update(Msg::Client(ClientEvent::Lost("connection reset".into())));
+            app.update(Msg::Tick(app.now + 3_000));
+            app
+        }
+        other => panic!("no state {other}"),
+    }
+}
+
+fn snapshot(pane: Pane, name: &str) {
+    for size in SIZES {
+        let mut out = String::new();
+        for kind in ["empty", "loading", "typical", "huge", "unicode", "error"] {
+            let mut app = state(kind, pane, size);
+            show(&mut app, pane);
+            out.push_str(&format!("──────── {kind}\n{}", text(&app)));
+        }
+        insta::assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), out);
+    }
+}
+
+#[test]
+fn steps() {
+    snapshot(Pane::Steps, "steps");
+}
+
+#[test]
+fn rollouts() {
+    snapshot(Pane::Rollouts, "rollouts");
+}
+
+#[test]
+fn transcript() {
+    snapshot(Pane::Transcript, "transcript");
+}
+
+#[test]
+fn patch() {
+    snapshot(Pane::Patch, "patch");
+}
+
+#[test]
+fn gate() {
+    snapshot(Pane::Gate, "gate");
+}
+
+#[test]
+fn curves() {
+    snapshot(Pane::Curves, "curves");
+}
+
+#[test]
+fn logs() {
+    snapshot(Pane::Logs, "logs");
+}
+
+#[test]
+fn measuring_and_the_end() {
+    let mut out = String::new();
+    for tape in [
+        fixture::measuring(),
+        fixture::ended(EndStatus::Completed, ""),
+        fixture::ended(EndStatus::Cancelled, "asked for by ann@pts/1"),
+    ] {
+        out.push_str(&text(&played((120, 40), &tape)));
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn a_review_in_the_middle_of_its_decisions() {
+    let mut tape = fixture::reviewing();
+    let at = fixture::step(3);
+    let decided = [
+        (0, Decision::Accept, "ann@pts/1"),
+        (1, Decision::Reject { reason: "one example is enough".into() }, "bob@pts/7"),
+        (2, Decision::Amend { content: "- Explain nothing.".into(), reason: String::new() }, "ann@pts/1"),
+    ];
+    for (rev, (edit, decision, by)) in decided.into_iter().enumerate() {
+        let by = Author(by.into());
+        tape.push(2_000, Event::EditDecided { at, edit, decision, by, rev: rev as u64 + 10 });
+    }
+    let mut app = played((120, 40), &tape);
+    let clients = ["ann@pts/1", "bob@pts/7"]
+        .map(|name| Client { name: Author(name.into()), role: WatchRole::Steer })
+        .to_vec();
+    hear(&mut app, HostLine::Clients(clients));
+    press(&mut app, "4Jr");
+    let selected = text(&app);
+    key(&mut app, KeyCode::Enter);
+    insta::assert_snapshot!(selected + &text(&app));
+}
+
+#[test]
+fn overlays() {
+    let mut out = String::new();
+    for (keys, typed) in [("?", ""), (":", "undecided"), ("x", "too specific"), ("Q", "")] {
+        let mut app = played((80, 24), &fixture::reviewing());
+        press(&mut app, "4");
+        press(&mut app, keys);
+        press(&mut app, typed);
+        out.push_str(&text(&app));
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn tiny_terminals_get_a_summary() {
+    let mut out = String::new();
+    for size in [(59, 15), (60, 14), (24, 3), (1, 1)] {
+        let shown = text(&played(size, &fixture::reviewing()));
+        out.push_str(&format!("──────── {}x{}\n{shown}", size.0, size.1));
+    }
+    insta::assert_snapshot!(out);
+}
+
+/// One letter per role, so that colours are under test too.
+#[test]
+fn styles_of_a_review() {
+    const LETTERS: [char; Role::ALL.len()] = [
+        't', 'd', 'f', '!', 'b', 'F', 'h', 'H', 'B', 'k', 'S', 'A', 'g', 'x', 'w', 'R', '+', '-', 'P', 'M',
+        '1', '2',
+    ];
+    let mut app = played((80, 24), &fixture::reviewing());
+    press(&mut app, "4");
+    let buf = buffer(&app, Depth::True);
+    let theme = Theme::dark(Depth::True).unwrap();
+    let mut out = String::new();
+    for y in 0..buf.area.height {
+        let letter = |x: u16| {
+            let cell = &buf[(x, y)];
+            if cell.symbol() == " " && cell.bg == Color::Reset {
+                return ' ';
+            }
+            let found = Role::ALL.iter().position(|role| {
+                let style = theme.style(*role);
+                style.fg.unwrap_or_default() == cell.fg && style.bg.unwrap_or_default() == cell.bg
+            });
+            // Text on the selection bar has the colours of two roles.
+            found.map_or('s', |index| LETTERS[index])
+        };
+        let row: String = (0..buf.area.width).map(letter).collect();
+        out.push_str(row.trim_end());
+        out.push('\n');
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn without_colour_everything_is_still_said() {
+    let app = played((80, 24), &fixture::reviewing());
+    let plain = buffer(&app, Depth::None);
+    assert!(plain.content.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
+    let coloured = buffer(&app, Depth::True);
+    let symbols = |cells: &[ratatui::buffer::Cell]| {
+        cells.iter().map(|cell| cell.symbol().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(symbols(&plain.content), symbols(&coloured.content));
+}
+
+#[test]
+fn the_hint_bar_offers_only_what_works_now() {
+    let hints = |tape: &Tape| {
+        let mut app = played((120, 40), tape);
+        press(&mut app, "4");
+        text(&app).lines().last().unwrap().to_owned()
+    };
+    let closed = hints(&fixture::two_steps());
+    assert!(!closed.contains("accept") && closed.contains("? help"), "{closed}");
+    let open = hints(&fixture::reviewing());
+    assert!(open.contains("a accept") && open.contains("enter submit"), "{open}");
+}
+
+#[test]
+fn the_registry_is_the_help() {
+    let mut app = played((120, 70), &fixture::reviewing());
+    press(&mut app, "4?");
+    let help = text(&app);
+    for spec in ACTIONS {
+        if matches!(spec.scope, Scope::Patch | Scope::Global) {
+            assert!(help.contains(spec.doc), "{}", spec.id);
+        }
+    }
+}
+
+#[test]
+fn a_closed_review_says_how_it_ended() {
+    let mut tape = fixture::reviewing();
+    let close = ReviewClose::Submitted { by: Author("bob@pts/7".into()) };
+    let at = fixture::step(3);
+    tape.push(5, Event::ReviewClosed { at, close, kept: fixture::edits(), rejected: Vec::new() });
+    let mut app = played((120, 40), &tape);
+    press(&mut app, "4");
+    let shown = text(&app);
+    assert!(shown.contains("submitted by bob@pts/7") && !shown.contains("accepts in"), "{shown}");
+}

@@ -1,0 +1,405 @@
+//! Message scripts against the app: what comes in, what it wants done, what it then shows.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "../fixture/client.rs"]
+mod client;
+#[path = "../fixture/mod.rs"]
+mod fixture;
+mod random;
+
+use client::{app, control, hear, key, played, press, text, welcome};
+use planish::domain::{Author, Decision};
+use planish::event::{AckResult, ClientLine, Command, EndStatus, Event, HostLine, Record};
+use planish::tui::{App, ClientEvent, EditPurpose, Effect, Identity, Link, Msg, Overlay, Pane};
+use ratatui::crossterm::event::KeyCode;
+
+const SIZE: (u16, u16) = (120, 40);
+
+fn reviewing() -> App {
+    played(SIZE, &fixture::reviewing())
+}
+
+/// The commands among the effects: (id, revision, body).
+fn commands(effects: &[Effect]) -> Vec<(String, Option<u64>, Command)> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Send(ClientLine::Command { cmd_id, expect_rev, body }) => {
+                Some((cmd_id.clone(), *expect_rev, body.clone()))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn bodies(effects: &[Effect]) -> Vec<Command> {
+    commands(effects).into_iter().map(|(_, _, body)| body).collect()
+}
+
+/// The host applies a decision: the event, then the acknowledgement.
+fn applied(app: &mut App, effects: &[Effect]) {
+    for (cmd_id, _, body) in commands(effects) {
+        let rev = app.state.rev + 1;
+        if let Command::Decide { at, edit, decision } = body {
+            next_event(app, Event::EditDecided { at, edit, decision, by: fixture::ann(), rev });
+        }
+        hear(app, HostLine::Ack { cmd_id, result: AckResult::Applied, rev });
+    }
+}
+
+fn next_event(app: &mut App, event: Event) -> Vec<Effect> {
+    let record = Record { seq: app.state.seq + 1, at: app.now, event };
+    hear(app, HostLine::Event(Box::new(record)))
+}
+
+fn decide(edit: usize, decision: Decision) -> Command {
+    Command::Decide { at: fixture::step(3), edit, decision }
+}
+
+fn reject(reason: &str) -> Decision {
+    Decision::Reject { reason: reason.into() }
+}
+
+#[test]
+fn attaching_to_an_open_review_shows_it_and_rings() {
+    let mut app = app(SIZE);
+    let tape = fixture::reviewing();
+    hear(&mut app, welcome(tape.records.len() as u64));
+    let effects: Vec<Effect> = tape.lines().into_iter().flat_map(|line| hear(&mut app, line)).collect();
+    assert_eq!(effects, [Effect::Bell]);
+    assert_eq!(app.arrangement.focus, Pane::Patch);
+    assert_eq!(app.waiting(), 4);
+}
+
+#[test]
+fn a_whole_review_by_keys() {
+    let mut app = reviewing();
+    let rev = app.state.rev;
+
+    let effects = press(&mut app, "a");
+    assert_eq!(commands(&effects)[0].1, Some(rev));
+    assert_eq!(bodies(&effects), [decide(0, Decision::Accept)]);
+    applied(&mut app, &effects);
+    assert_eq!(app.patch.edit, 1, "the next undecided edit is selected");
+
+    assert_eq!(press(&mut app, "x"), []);
+    let effects = press(&mut app, "one is enough");
+    assert_eq!(effects, []);
+    let effects = key(&mut app, KeyCode::Enter);
+    assert_eq!(bodies(&effects), [decide(1, reject("one is enough"))]);
+    applied(&mut app, &effects);
+
+    press(&mut app, "J");
+    let effects = press(&mut app, "e");
+    let purpose = EditPurpose::Amend { at: fixture::step(3), edit: 3, expect_rev: app.state.rev };
+    assert_eq!(effects, [Effect::OpenEditor { text: "- Never guess.".into(), purpose: purpose.clone() }]);
+    let content = "- Guess never.".to_owned();
+    let effects = app.update(Msg::EditorClosed { purpose, result: Ok(Some(content.clone())) });
+    assert_eq!(bodies(&effects), [decide(3, Decision::Amend { content, reason: String::new() })]);
+    applied(&mut app, &effects);
+    assert_eq!(app.waiting(), 1);
+
+    assert_eq!(key(&mut app, KeyCode::Enter), []);
+    let shown = text(&app);
+    assert!(
+        shown.contains("1 undecided, accepted by submitting") && shown.contains("✗ 1 rejected"),
+        "{shown}"
+    );
+    let effects = key(&mut app, KeyCode::Enter);
+    assert_eq!(bodies(&effects), [Command::Submit { at: fixture::step(3) }]);
+    assert!(app.overlay.is_none());
+}
+
+#[test]
+fn enter_skips_the_reason() {
+    let mut app = reviewing();
+    press(&mut app, "x");
+    assert_eq!(bodies(&key(&mut app, KeyCode::Enter)), [decide(0, reject(""))]);
+}
+
+#[test]
+fn all_undecided_at_once_and_undone_at_once() {
+    let mut app = reviewing();
+    let first = press(&mut app, "a");
+    applied(&mut app, &first);
+    press(&mut app, "X");
+    press(&mut app, "no");
+    let effects = key(&mut app, KeyCode::Enter);
+    assert_eq!(bodies(&effects), (1..4).map(|edit| decide(edit, reject("no"))).collect::<Vec<_>>());
+    applied(&mut app, &effects);
+    assert_eq!(app.waiting(), 0);
+    assert_eq!(app.review_label().unwrap(), "REVIEW submit");
+
+    let effects = press(&mut app, "u");
+    assert_eq!(bodies(&effects), (1..4).map(|edit| decide(edit, Decision::Undecided)).collect::<Vec<_>>());
+    applied(&mut app, &effects);
+    let effects = press(&mut app, "u");
+    assert_eq!(bodies(&effects), [decide(0, Decision::Undecided)]);
+    applied(&mut app, &effects);
+    assert_eq!(app.waiting(), 4);
+    assert_eq!(press(&mut app, "u"), [], "nothing is left to undo");
+}
+
+#[test]
+fn undo_goes_back_to_the_decision_before() {
+    let mut app = reviewing();
+    let effects = press(&mut app, "a");
+    applied(&mut app, &effects);
+    press(&mut app, "Kx");
+    let effects = key(&mut app, KeyCode::Enter);
+    applied(&mut app, &effects);
+    assert_eq!(bodies(&press(&mut app, "u")), [decide(0, Decision::Accept)]);
+}
+
+#[test]
+fn a_conflict_names_the_first_and_leaves_nothing_to_undo() {
+    let mut app = reviewing();
+    let effects = press(&mut app, "a");
+    let cmd_id = commands(&effects)[0].0.clone();
+    let bob = Author("bob@pts/7".into());
+    let at = fixture::step(3);
+    next_event(
+        &mut app,
+        Event::EditDecided { at, edit: 0, decision: reject("no"), by: bob.clone(), rev: 50 },
+    );
+    let result = AckResult::Conflict { by: bob, detail: "edit 1 was decided by bob@pts/7 first".into() };
+    hear(&mut app, HostLine::Ack { cmd_id, result, rev: 50 });
+    let toast = app.toast.clone().unwrap().text;
+    assert!(toast.contains("bob@pts/7"), "{toast}");
+    assert!(text(&app).contains("bob@pts/7 was first"));
+    assert!(!app.can_undo());
+}
+
+#[test]
+fn what_is_on_its_way_is_marked_until_it_is_answered() {
+    let mut app = reviewing();
+    let effects = press(&mut app, "a");
+    assert!(text(&app).contains("1 ⋯ replace"));
+    applied(&mut app, &effects);
+    assert!(text(&app).contains("1 ✓ replace"));
+}
+
+#[test]
+fn command_ids_are_never_used_twice() {
+    let mut app = reviewing();
+    let mut ids: Vec<String> = Vec::new();
+    for keys in ["a", "a", "p", "A"] {
+        ids.extend(commands(&press(&mut app, keys)).into_iter().map(|(id, _, _)| id));
+    }
+    let n = ids.len();
+    ids.sort();
+    ids.dedup();
+    assert!(n >= 4 && ids.len() == n);
+}
+
+#[test]
+fn a_read_only_client_gives_no_command_and_says_why() {
+    let identity = Identity { name: fixture::ann(), read_only: true, client_id: "c1".into() };
+    let mut app = App::new(identity, SIZE, fixture::START);
+    let tape = fixture::reviewing();
+    hear(&mut app, welcome(tape.records.len() as u64));
+    for line in tape.lines() {
+        hear(&mut app, line);
+    }
+    for keys in ["a", "x", "A", "p", "Q", "u"] {
+        assert_eq!(press(&mut app, keys), []);
+        assert!(app.overlay.is_none());
+    }
+    assert!(app.toast.unwrap().text.contains("--read-only"));
+}
+
+#[test]
+fn stopping_asks_and_names_the_run() {
+    let mut app = reviewing();
+    assert_eq!(press(&mut app, "Q"), []);
+    assert!(text(&app).contains("Stop run city-demo?"));
+    key(&mut app, KeyCode::Esc);
+    assert!(app.overlay.is_none());
+    press(&mut app, "Q");
+    assert_eq!(bodies(&press(&mut app, "y")), [Command::Cancel]);
+}
+
+#[test]
+fn pause_becomes_resume() {
+    let mut app = reviewing();
+    assert_eq!(bodies(&press(&mut app, "p")), [Command::Pause]);
+    next_event(&mut app, Event::Paused { by: fixture::ann() });
+    assert!(text(&app).contains("PAUSED by ann@pts/1"));
+    assert!(text(&app).contains("accepts later (paused)"));
+    assert_eq!(app.next_tick(), None, "no clock runs while paused");
+    assert_eq!(bodies(&press(&mut app, "p")), [Command::Resume]);
+}
+
+#[test]
+fn control_c_leaves_a_prompt_first_and_then_the_client() {
+    let mut app = reviewing();
+    press(&mut app, "x");
+    press(&mut app, "draft");
+    assert_eq!(control(&mut app, 'c'), []);
+    assert!(app.overlay.is_none());
+    assert_eq!(control(&mut app, 'c'), [Effect::Quit]);
+    assert_eq!(press(&mut app, "q"), [Effect::Quit]);
+}
+
+#[test]
+fn a_lost_link_keeps_the_draft_and_is_shown() {
+    let mut app = reviewing();
+    press(&mut app, "x");
+    press(&mut app, "half a rea");
+    app.update(Msg::Client(ClientEvent::Lost("connection reset".into())));
+    app.update(Msg::Tick(app.now + 3_000));
+    assert!(text(&app).contains("reconnecting 3s"));
+    app.update(Msg::Paste("son".into()));
+    let Some(Overlay::Prompt { input, .. }) = &app.overlay else { panic!("the prompt is gone") };
+    assert_eq!(input.text(), "half a reason");
+    app.update(Msg::Client(ClientEvent::Restored));
+    assert_eq!(app.link, Link::Up);
+    assert!(!text(&app).contains("reconnecting"));
+}
+
+#[test]
+fn records_sent_again_change_nothing() {
+    let mut app = reviewing();
+    let before = app.state.clone();
+    for line in fixture::reviewing().lines() {
+        hear(&mut app, line);
+    }
+    assert_eq!(app.state, before);
+}
+
+#[test]
+fn a_new_review_takes_the_screen_only_from_somebody_idle() {
+    for (idle_ms, expected) in [(10_000, Pane::Patch), (100, Pane::Logs)] {
+        let mut app = played(SIZE, &fixture::two_steps());
+        press(&mut app, "8");
+        app.update(Msg::Tick(app.now + idle_ms));
+        let effects = next_event(&mut app, fixture::review_opened(fixture::step(3), fixture::edits()));
+        assert_eq!(effects, [Effect::Bell]);
+        assert_eq!(app.arrangement.focus, expected);
+    }
+}
+
+#[test]
+fn the_end_is_shown() {
+    let app = played(SIZE, &fixture::ended(EndStatus::Completed, ""));
+    let shown = text(&app);
+    assert!(shown.contains("■ END  completed") && shown.contains("RUN COMPLETED"), "{shown}");
+    assert!(shown.contains("base 0.02 → best 0.71,  +0.69 [0.60, 0.78]"), "{shown}");
+    assert_eq!(app.next_tick(), None, "no clock runs after the end");
+}
+
+#[test]
+fn the_countdown_reaches_the_policy() {
+    let mut app = reviewing();
+    assert!(text(&app).contains("accepts in 0:57"));
+    app.update(Msg::Tick(app.now + 15_400));
+    assert!(text(&app).contains("accepts in 0:42"));
+}
+
+#[test]
+fn edits_and_changes_are_walked() {
+    let mut app = reviewing();
+    press(&mut app, "JJJJJJ");
+    assert_eq!(app.patch.edit, 3);
+    press(&mut app, "KKK");
+    assert_eq!(app.patch.edit, 0);
+    press(&mut app, "}");
+    assert_eq!(app.patch.edit, 1, "the second change group is the work of edit 2");
+    press(&mut app, "{");
+    assert_eq!(app.patch.edit, 0);
+}
+
+#[test]
+fn rejected_edits_leave_the_candidate() {
+    let mut app = reviewing();
+    assert!(text(&app).contains("+4 −2"));
+    press(&mut app, "x");
+    let effects = key(&mut app, KeyCode::Enter);
+    applied(&mut app, &effects);
+    assert!(text(&app).contains("+3 −1"), "{}", text(&app));
+}
+
+#[test]
+fn steps_are_walked_and_the_newest_keeps_up() {
+    let mut app = reviewing();
+    press(&mut app, "[");
+    assert_eq!(app.stage_name(), "step 2");
+    press(&mut app, "[[[[");
+    assert_eq!(app.stage_name(), "baseline");
+    press(&mut app, "]]]]");
+    assert_eq!(app.stage_name(), "step 3");
+    next_event(
+        &mut app,
+        Event::PhaseStarted { at: fixture::step(4), phase: planish::domain::Phase::Rollout },
+    );
+    assert_eq!(app.stage_name(), "step 4");
+}
+
+#[test]
+fn a_selected_rollout_stays_selected_when_its_result_arrives() {
+    let mut app = played(SIZE, &fixture::rolling());
+    for live in fixture::live() {
+        hear(&mut app, HostLine::Live(live));
+    }
+    press(&mut app, "3j");
+    key(&mut app, KeyCode::Enter);
+    assert!(text(&app).contains("Transcript  city-2002"));
+    let path = format!("{}/rollout/city-2002#0", fixture::step(3).path());
+    let key = planish::domain::EffectKey { path, fingerprint: String::new() };
+    let result = fixture::rollout("city-2002", "Lima", "Lima");
+    next_event(&mut app, Event::RolloutFinished { key, at: fixture::step(3), index: 12, result });
+    let shown = text(&app);
+    assert!(shown.contains("Transcript  city-2002") && shown.contains("expected Lima"), "{shown}");
+    assert_eq!(app.live.calls.len(), 3);
+}
+
+#[test]
+fn filters_and_failures() {
+    let mut app = reviewing();
+    press(&mut app, "3!");
+    assert!(app.rows().iter().all(|row| !row.passed()));
+    press(&mut app, "!/4960");
+    key(&mut app, KeyCode::Enter);
+    assert_eq!(app.rows().len(), 1);
+    key(&mut app, KeyCode::Esc);
+    assert_eq!(app.rows().len(), 20);
+}
+
+#[test]
+fn logs_follow_until_somebody_reads_up() {
+    let mut app = reviewing();
+    press(&mut app, "8z");
+    text(&app);
+    press(&mut app, "kkk");
+    assert!(!app.logs.follow);
+    let shown = text(&app);
+    assert!(shown.contains("↓ 3 more"), "{shown}");
+    press(&mut app, "G");
+    assert!(app.logs.follow);
+}
+
+#[test]
+fn copying_gives_the_terminal_the_text() {
+    let mut app = reviewing();
+    let effects = press(&mut app, "y");
+    assert_eq!(effects, [Effect::Copy(fixture::edits()[0].content.clone())]);
+}
+
+#[test]
+fn the_palette_runs_what_works_now() {
+    let mut app = reviewing();
+    press(&mut app, ":");
+    press(&mut app, "patch.accept-rest");
+    assert_eq!(bodies(&key(&mut app, KeyCode::Enter)).len(), 4);
+}
+
+#[test]
+fn a_decision_on_a_closed_review_is_not_sent() {
+    let mut app = reviewing();
+    press(&mut app, "x");
+    let close = planish::domain::ReviewClose::TimedOut { policy: planish::domain::TimeoutPolicy::Accept };
+    let at = fixture::step(3);
+    next_event(&mut app, Event::ReviewClosed { at, close, kept: Vec::new(), rejected: Vec::new() });
+    assert_eq!(key(&mut app, KeyCode::Enter), []);
+    assert!(app.toast.unwrap().text.contains("closed"));
+}
