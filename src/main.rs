@@ -1,1 +1,5 @@
-fn main() {}
+//! The `planish` program: hands over to the command line.
+
+fn main() -> std::process::ExitCode {
+    planish::cli::main()
+}

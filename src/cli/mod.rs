@@ -1,1 +1,119 @@
-//! cli
+//! The command line: one file per command, exit codes, and what goes to stdout and stderr.
+//! Commands put modules together; they hold no rules of their own about runs.
+
+mod assembly;
+mod attach;
+mod bridge;
+mod ctl;
+mod doctor;
+mod eval;
+mod failure;
+mod foreground;
+mod host;
+mod launch;
+mod locate;
+mod ls;
+mod mock_serve;
+mod output;
+mod present;
+mod replay;
+mod report;
+mod resume;
+mod run;
+pub mod run_setup;
+mod schema;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::{Failure, exit};
+
+#[derive(Parser)]
+#[command(name = "planish", version, about = "A terminal workbench that trains agents", max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start (or continue) a run in a host process of its own and attach to it
+    Run(run::Args),
+    /// Watch or steer a run
+    Attach(attach::Args),
+    /// Continue a run that was stopped, cancelled or killed
+    Resume(resume::Args),
+    /// List the runs under the root
+    Ls(ls::Args),
+    /// Play a recorded run; needs no key, model or GPU
+    Replay(replay::Args),
+    /// Look at a run and steer it from scripts
+    Ctl(ctl::Args),
+    /// Score a skill on one split, without training
+    Eval(eval::Args),
+    /// Check that this machine has what planish needs
+    Doctor(doctor::Args),
+    /// Print every configuration key with its type, default and meaning
+    Schema(schema::Args),
+    /// Serve scripted model replies on loopback, for tests
+    MockServe(mock_serve::Args),
+    /// The far end of `attach ssh://…`: a run's lines over stdio
+    #[command(hide = true)]
+    Bridge(bridge::Args),
+    /// The process that owns a run (started by `run` and `resume`)
+    #[command(hide = true)]
+    Host(host::Args),
+}
+
+/// Parses the arguments, runs the command and reports its failure.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A closed pipe is no reason to complain about help text.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::USAGE));
+        }
+    };
+    let outcome = match cli.command {
+        Command::Run(args) => block_on(run::run(args)),
+        Command::Attach(args) => block_on(attach::run(args)),
+        Command::Resume(args) => block_on(resume::run(args)),
+        Command::Ls(args) => ls::run(&args),
+        Command::Replay(args) => block_on(replay::run(args)),
+        Command::Ctl(args) => block_on(ctl::run(args)),
+        Command::Eval(args) => block_on(eval::run(args)),
+        Command::Doctor(args) => block_on(doctor::run(args)),
+        Command::Schema(args) => schema::run(&args),
+        Command::MockServe(args) => block_on(mock_serve::run(args)),
+        Command::Bridge(args) => block_on(bridge::run(args)),
+        Command::Host(args) => host::run(&args),
+    };
+    ExitCode::from(match outcome {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    })
+}
+
+/// Runs a command on a runtime of its own, which is left without waiting for a blocked read of stdin.
+fn block_on(command: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::run(format!("cannot start the async runtime: {error}")))?;
+    let outcome = runtime.block_on(command);
+    runtime.shutdown_background();
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

@@ -39,6 +39,15 @@ impl Trajectory {
     }
 }
 
+/// A kind of failure that an analyst saw in its minibatch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureNote {
+    pub failure_type: String,
+    /// As the analyst counted; `None` when it gave no whole number.
+    pub count: Option<usize>,
+    pub description: String,
+}
+
 /// One edit that did not survive, with the reason: by the gate or by a reviewer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailedAttempt {

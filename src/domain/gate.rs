@@ -11,7 +11,8 @@ pub enum GateMetric {
     Mixed,
 }
 
-/// Means over an evaluation of `n` items; `done < n` when it was curtailed.
+/// Means over an evaluation of `n` items, of which `done` have a score. A candidate's evaluation with `done < n` holds
+/// the best case instead: what it would have if every other item were right ("at most").
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GateScore {
     pub hard: f64,

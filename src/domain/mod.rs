@@ -13,7 +13,7 @@ mod review;
 mod rollout;
 mod skill;
 
-pub use analysis::{Brief, FailedAttempt, StepMemory, TokenUsage, Trajectory};
+pub use analysis::{Brief, FailedAttempt, FailureNote, StepMemory, TokenUsage, Trajectory};
 pub use chat::{ChatReply, ChatRequest, FinishReason, Message, Prompt, Role, Sampling, Speaker, Usage};
 pub use edit::{Edit, EditOp, EditOutcome, EditReport, EditStatus, Patch, SourceType};
 pub use effect::{EffectKey, fingerprint, short_hash};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{GateMetric, TokenUsage, Verdict};
+use super::{EditReport, GateMetric, TokenUsage, Verdict};
 
 /// Position of a step: `epoch` and `step` count from 1, `step_in_epoch` from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,4 +57,11 @@ pub struct ApplySummary {
     pub applied: usize,
     pub skipped: usize,
     pub errors: usize,
+}
+
+impl ApplySummary {
+    pub fn of(report: &EditReport) -> Self {
+        let EditReport { total, applied, skipped, errors, .. } = *report;
+        Self { total, applied, skipped, errors }
+    }
 }

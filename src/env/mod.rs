@@ -1,11 +1,28 @@
-//! Environments: items per split, one rollout of an item under a skill, its score.
+//! Environments: items per split, one rollout of an item under a skill, its score. Owns data reading, prompts, answer
+//! rules, scorers and the demo tasks; must not know the optimiser, the gate or the run.
 
+pub mod batches;
 pub mod mersenne;
+
+mod answer;
+mod choice;
+mod demo;
+mod error;
+mod qa;
+mod rows;
+mod scorer;
+mod split;
+mod task;
 
 use futures_util::future::BoxFuture;
 
 use crate::domain::{Item, Rollout, Sampling};
 use crate::model::{ChatModel, LiveSink, ModelError};
+
+pub use error::{DataError, Place};
+pub use qa::QaEnv;
+pub use split::{parse_ratio, split_counts};
+pub use task::Task;
 
 /// What a rollout needs besides item and skill.
 pub struct RolloutContext<'a> {

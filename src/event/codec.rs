@@ -22,9 +22,48 @@ pub fn encode_line(record: &Record) -> Result<Vec<u8>, serde_json::Error> {
     Ok(line)
 }
 
+/// # Errors
+/// No JSON, no record, or an event of a known kind whose content does not fit: only kinds this version does not
+/// know become [`Event::Unknown`], else a resume would quietly lose what the event says.
 pub fn decode_line(line: &[u8]) -> Result<Record, serde_json::Error> {
-    serde_json::from_slice(line)
+    let record: Record = serde_json::from_slice(line)?;
+    match &record.event {
+        Event::Unknown(map) => match map.keys().find(|kind| KINDS.contains(&kind.as_str())) {
+            Some(kind) => Err(serde::de::Error::custom(format!("the content of `{kind}` does not fit"))),
+            None => Ok(record),
+        },
+        _ => Ok(record),
+    }
 }
+
+/// Tags of all kinds of [`Event`] this version knows.
+const KINDS: [&str; 25] = [
+    "run_started",
+    "phase_started",
+    "rollout_finished",
+    "analysis_finished",
+    "merge_finished",
+    "edits_selected",
+    "review_opened",
+    "review_closed",
+    "skill_updated",
+    "evaluation_started",
+    "evaluation_item_finished",
+    "evaluation_finished",
+    "gate_decided",
+    "step_finished",
+    "test_finished",
+    "run_finished",
+    "host_started",
+    "edit_decided",
+    "review_submitted",
+    "paused",
+    "resumed",
+    "cancel_requested",
+    "config_changed",
+    "alert",
+    "log",
+];
 
 /// What a scan of a journal file found.
 #[derive(Debug, PartialEq)]
@@ -34,19 +73,25 @@ pub struct Tail {
     pub valid_len: usize,
 }
 
-/// Reads all lines. A last line without newline, or that does not parse, is torn; a bad line before the last is
-/// damage and an error that names the line (from 1).
+/// Reads all lines. A last line without newline, or that is no JSON, is torn; any other bad line is damage and an
+/// error that names the line (from 1).
 pub fn scan(bytes: &[u8]) -> Result<Tail, String> {
+    scan_after(bytes, 0)
+}
+
+/// [`scan`] of what follows the first `lines` lines of a journal.
+pub fn scan_after(bytes: &[u8], lines: u64) -> Result<Tail, String> {
     let mut records = Vec::new();
     let mut valid_len = 0;
     let mut rest = bytes;
     while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
         let (line, after) = (&rest[..end], &rest[end + 1..]);
-        let number = records.len() + 1;
+        let number = lines + records.len() as u64 + 1;
         match decode_line(line) {
-            Ok(record) if record.seq == number as u64 => records.push(record),
+            Ok(record) if record.seq == number => records.push(record),
             Ok(record) => return Err(format!("line {number} has seq {} (expected {number})", record.seq)),
-            Err(_) if after.is_empty() => break,
+            // Half a line is no JSON. Whole JSON that is no record was not torn, and must not be cut off.
+            Err(error) if after.is_empty() && !error.is_data() => break,
             Err(error) => return Err(format!("line {number} is damaged: {error}")),
         }
         valid_len += end + 1;
@@ -75,12 +120,41 @@ mod tests {
     }
 
     #[test]
+    fn scores_survive_bit_for_bit() {
+        for score in [107.0 / 430.0, 1.0 / 3.0, 7.249698080904982e-168, f64::MIN_POSITIVE] {
+            let text = serde_json::to_string(&score).unwrap();
+            assert_eq!(serde_json::from_str::<f64>(&text).unwrap().to_bits(), f64::to_bits(score), "{text}");
+        }
+    }
+
+    #[test]
     fn an_unknown_kind_is_kept_whole() {
         let line = br#"{"seq":3,"at":9,"moon_landed":{"crew":3}}"#;
         let record = decode_line(line).unwrap();
         let Event::Unknown(map) = &record.event else { panic!("not unknown: {record:?}") };
         assert_eq!(map["moon_landed"]["crew"], 3);
         assert_eq!(encode_line(&record).unwrap(), [&line[..], b"\n"].concat());
+    }
+
+    #[test]
+    fn a_known_kind_with_other_content_is_no_unknown_kind() {
+        let told = decode_line(br#"{"seq":1,"at":1,"paused":{"who":"a"}}"#).unwrap_err().to_string();
+        assert_eq!(told, "the content of `paused` does not fit");
+        // The list is that of the enum: variants stand at four spaces, up to the untagged one.
+        let source = include_str!("kind.rs");
+        let body =
+            source.split_once("pub enum Event {").unwrap().1.split_once("#[serde(untagged)]").unwrap().0;
+        let variants = body.lines().filter_map(|line| line.strip_prefix("    ")?.strip_suffix(" {"));
+        let tags: Vec<String> = variants
+            .map(|name| {
+                let snake = name.chars().flat_map(|c| {
+                    let gap = c.is_uppercase().then_some('_');
+                    gap.into_iter().chain(c.to_lowercase())
+                });
+                snake.skip(1).collect()
+            })
+            .collect();
+        assert_eq!(tags, KINDS);
     }
 
     #[test]
@@ -94,5 +168,9 @@ mod tests {
         assert!(scan(&damaged).unwrap_err().contains("line 1"));
         let gap = [encode_line(&log(1)).unwrap(), encode_line(&log(3)).unwrap()].concat();
         assert!(scan(&gap).unwrap_err().contains("seq 3"));
+        let torn = [&whole[..], b"\0\0{\n"].concat();
+        assert_eq!(scan(&torn).unwrap().valid_len, whole.len());
+        let foreign = [&whole[..], b"{\"seq\":3,\"at\":1,\"paused\":{}}\n"].concat();
+        assert!(scan(&foreign).unwrap_err().contains("line 3 is damaged"));
     }
 }

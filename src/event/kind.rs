@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{
-    Author, Decision, Edit, EditReport, EffectKey, GateDecision, GateScore, Patch, Phase, ReviewClose,
-    ReviewMode, Rollout, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
+    Author, Decision, Edit, EditReport, EffectKey, FailureNote, GateDecision, GateScore, Patch, Phase,
+    ReviewClose, ReviewMode, Rollout, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
 };
 
 /// What is known before the first step.
@@ -105,6 +105,8 @@ pub enum Event {
         v: u32,
         run: String,
         seed: u64,
+        /// The resolved configuration; holds no secret.
+        config: serde_json::Value,
         config_hash: String,
         skill: Skill,
         plan: RunPlan,
@@ -127,6 +129,8 @@ pub enum Event {
         items: Vec<String>,
         /// `None`: the reply could not be used; `note` says why.
         patch: Option<Patch>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        failures: Vec<FailureNote>,
         note: String,
         usage: Usage,
     },
@@ -204,9 +208,10 @@ pub enum Event {
         reason: String,
         best_hash: String,
         best_step: u32,
-        best_score: f64,
+        /// `None`: nothing was measured.
+        best_score: Option<f64>,
         /// The selection score the run began with.
-        baseline_score: f64,
+        baseline_score: Option<f64>,
     },
 
     // --- outside events ---
@@ -262,8 +267,12 @@ pub struct RejectedEdit {
 }
 
 impl Event {
-    /// Not produced by the engine's control flow, so a resume passes over it.
+    /// Not produced by the engine's control flow, so a resume passes over it. An end that is not a completion
+    /// (cancelled, failed, out of budget) is outside too: a resumed run goes on where it stopped.
     pub fn is_outside(&self) -> bool {
+        if let Event::RunFinished { status, .. } = self {
+            return *status != EndStatus::Completed;
+        }
         matches!(
             self,
             Event::HostStarted { .. }
@@ -277,6 +286,14 @@ impl Event {
                 | Event::Log { .. }
                 | Event::Unknown(_)
         )
+    }
+
+    /// The tag of this event in the journal.
+    pub fn kind(&self) -> String {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::Object(map)) => map.keys().next().cloned().unwrap_or_default(),
+            _ => String::new(),
+        }
     }
 
     /// The memoised effect this event is the result of.

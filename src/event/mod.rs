@@ -6,7 +6,7 @@ mod kind;
 mod state;
 mod wire;
 
-pub use codec::{FORMAT_VERSION, Record, Tail, decode_line, encode_line, scan};
+pub use codec::{FORMAT_VERSION, Record, Tail, decode_line, encode_line, scan, scan_after};
 pub use kind::{EndStatus, EvalPurpose, Event, ItemResult, LogLevel, RejectedEdit, RunPlan, TestOutcome};
 pub use state::{
     Analysis, EvalState, LogLine, ReviewEdit, ReviewState, RunInfo, RunState, RunStatus, SkillVersion,

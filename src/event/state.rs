@@ -8,8 +8,8 @@ use super::{
     EndStatus, EvalPurpose, Event, ItemResult, LogLevel, Record, RejectedEdit, RunPlan, TestOutcome,
 };
 use crate::domain::{
-    Author, Decision, Edit, EditReport, GateDecision, GateScore, Patch, Phase, ReviewClose, ReviewMode,
-    Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
+    Author, Decision, Edit, EditReport, FailureNote, GateDecision, GateScore, Patch, Phase, ReviewClose,
+    ReviewMode, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
 };
 
 /// Log lines kept in memory; older ones stay in the journal.
@@ -70,6 +70,8 @@ pub struct ReviewState {
     /// Unix milliseconds when the timeout policy applies (from the last opening or host start).
     pub deadline: Option<u64>,
     pub timeout_s: Option<u64>,
+    /// Who asked to close the review; the engine closes it next.
+    pub submitted: Option<Author>,
     #[serde(default)]
     pub on_timeout: TimeoutPolicy,
     pub closed: Option<ReviewClose>,
@@ -82,6 +84,7 @@ pub struct Analysis {
     pub minibatch: usize,
     pub items: Vec<String>,
     pub patch: Option<Patch>,
+    pub failures: Vec<FailureNote>,
     pub note: String,
 }
 
@@ -259,13 +262,16 @@ impl RunState {
                 }
                 self.step_mut(*at, now).rollouts.push(result.clone());
             }
-            Event::AnalysisFinished { at, source, minibatch, items, patch, note, usage, .. } => {
+            Event::AnalysisFinished {
+                at, source, minibatch, items, patch, failures, note, usage, ..
+            } => {
                 self.add_usage("analyst", *usage);
                 self.step_mut(*at, now).analyses.push(Analysis {
                     source: *source,
                     minibatch: *minibatch,
                     items: items.clone(),
                     patch: patch.clone(),
+                    failures: failures.clone(),
                     note: note.clone(),
                 });
             }
@@ -287,6 +293,7 @@ impl RunState {
                     preview: preview.clone(),
                     deadline: timeout_s.map(|seconds| now + seconds * 1000),
                     timeout_s: *timeout_s,
+                    submitted: None,
                     on_timeout: *on_timeout,
                     closed: None,
                     rejected: Vec::new(),
@@ -376,9 +383,17 @@ impl RunState {
                     slot.rev = *rev;
                 }
             }
-            Event::ReviewSubmitted { rev, .. } => self.rev = self.rev.max(*rev),
+            Event::ReviewSubmitted { at, by, rev } => {
+                self.rev = self.rev.max(*rev);
+                if let Some(review) = &mut self.step_mut(*at, now).review {
+                    review.submitted = Some(by.clone());
+                }
+            }
             Event::Paused { by } => self.status = RunStatus::Paused { by: by.clone() },
-            Event::Resumed { .. } => self.status = RunStatus::Running,
+            Event::Resumed { .. } => {
+                self.status = RunStatus::Running;
+                self.restart_review_clock(now);
+            }
             Event::CancelRequested { by } => self.status = RunStatus::Cancelling { by: by.clone() },
             Event::ConfigChanged { keys } => {
                 self.log(now, LogLevel::Warn, None, format!("config changed: {}", keys.join(", ")));
@@ -400,13 +415,18 @@ impl RunState {
         if self.info.is_some() {
             self.status = RunStatus::Running;
         }
+        self.restart_review_clock(now);
+        if resumed {
+            self.log(now, LogLevel::Info, None, format!("resumed by process {pid} on {host}"));
+        }
+    }
+
+    /// Time in which nobody could decide does not count.
+    fn restart_review_clock(&mut self, now: u64) {
         if let Some(review) = self.steps.last_mut().and_then(|step| step.review.as_mut())
             && review.closed.is_none()
         {
             review.deadline = review.timeout_s.map(|seconds| now + seconds * 1000);
-        }
-        if resumed {
-            self.log(now, LogLevel::Info, None, format!("resumed by process {pid} on {host}"));
         }
     }
 }

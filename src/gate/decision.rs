@@ -2,7 +2,7 @@
 //! for people. Owns the verdict; must not change what the run holds as current or best.
 
 use super::curtailment::{Curtailment, Side};
-use super::score::{item_score, summarize};
+use super::score::{best_case, item_score, summarize};
 use super::statistics::{PairedGain, paired_gain, smallest_visible_gain};
 use crate::domain::{GateDecision, GateMetric, GateScore, Score, Verdict};
 
@@ -65,7 +65,7 @@ pub fn gate_decision(input: &GateInput) -> GateDecision {
             Measurement::NotRun => not_run += 1,
         }
     }
-    let candidate = summarize(metric, mixed_weight, n, measured.iter().map(|(_, score)| *score));
+    let candidate = best_case(metric, mixed_weight, n, measured.iter().map(|(_, score)| *score));
     let verdict = if measured.len() == n {
         match input.use_gate {
             true => decide_strict(candidate.gate, current.gate, input.best.gate),

@@ -37,6 +37,26 @@ pub fn summarize<'a>(
     GateScore { hard, soft, gate: gate_score(metric, mixed_weight, hard, soft), n, done }
 }
 
+/// The best that an evaluation of `n` items can still come to: items without a score count as 1. Equal to
+/// [`summarize`] when all have one. Comparable with complete evaluations, which a mean over the measured items is not:
+/// items that the incumbent failed are measured first.
+pub fn best_case<'a>(
+    metric: GateMetric,
+    mixed_weight: f64,
+    n: usize,
+    scores: impl IntoIterator<Item = &'a Score>,
+) -> GateScore {
+    let (mut hard, mut soft, mut done) = (ExactSum::default(), ExactSum::default(), 0);
+    for score in scores {
+        hard.add(score.hard);
+        soft.add(score.soft);
+        done += 1;
+    }
+    let others = n.saturating_sub(done);
+    let (hard, soft) = (hard.plus(others).mean(n), soft.plus(others).mean(n));
+    GateScore { hard, soft, gate: gate_score(metric, mixed_weight, hard, soft), n, done }
+}
+
 /// A sum of doubles without rounding error until it is read: Shewchuk's non-overlapping partials (1997, "Adaptive
 /// precision floating-point arithmetic"), as in Python's `math.fsum`.
 #[derive(Clone, Debug, Default)]
@@ -109,6 +129,17 @@ mod tests {
         let mut sum = ExactSum::default();
         numbers.iter().for_each(|number| sum.add(*number));
         sum.value()
+    }
+
+    #[test]
+    fn the_best_case_counts_what_is_not_measured_as_right() {
+        let score = |hard| Score { hard, soft: hard / 2.0, reason: String::new() };
+        let measured = [score(1.0), score(0.0), score(1.0)];
+        let best = best_case(GateMetric::Mixed, 0.5, 5, &measured);
+        assert_eq!((best.hard, best.soft, best.n, best.done), (0.8, 0.6, 5, 3));
+        assert_eq!(best.gate, 0.7);
+        let all = best_case(GateMetric::Hard, 0.5, 3, &measured);
+        assert_eq!(all, summarize(GateMetric::Hard, 0.5, 3, &measured));
     }
 
     #[test]

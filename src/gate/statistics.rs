@@ -13,9 +13,21 @@ fn ln_half_binomial(m: usize, k: usize) -> f64 {
     choose - m as f64 * std::f64::consts::LN_2
 }
 
-/// P(from <= Bin(m, 1/2) <= to).
+/// P(from <= Bin(m, 1/2) <= to), summed outwards from the largest term.
 fn half_binomial(m: usize, from: usize, to: usize) -> f64 {
-    let sum: f64 = (from..=to.min(m)).map(|k| ln_half_binomial(m, k).exp()).sum();
+    let peak = (m / 2).clamp(from, to);
+    let largest = ln_half_binomial(m, peak).exp();
+    let mut sum = largest;
+    let mut term = largest;
+    for k in peak..to {
+        term *= (m - k) as f64 / (k + 1) as f64;
+        sum += term;
+    }
+    term = largest;
+    for k in (from..peak).rev() {
+        term *= (k + 1) as f64 / (m - k) as f64;
+        sum += term;
+    }
     sum.min(1.0)
 }
 

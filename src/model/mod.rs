@@ -1,6 +1,26 @@
 //! Access to language models: one trait, its implementations, and what stands between them and the engine
 //! (record and replay, budget, retries, redaction).
 
+mod budget;
+mod completion;
+pub mod edit_search;
+mod http;
+pub mod local;
+pub mod mock;
+mod record;
+mod redact;
+mod retry;
+mod sse;
+mod stack;
+pub mod worker_protocol;
+
+pub use budget::{Budget, Metered, Reservation};
+pub use http::{ApiKey, HttpSettings, HttpSetupError, MAX_REPLY_BYTES, OpenAiChat};
+pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
+pub use redact::Redactor;
+pub use retry::RetryPolicy;
+pub use stack::{LocalBackend, ModelStack, SetupError, StackParts};
+
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -50,6 +70,9 @@ pub enum ModelError {
     Worker { message: String },
     #[error("cannot record the call: {message}")]
     Store { message: String },
+    /// No call was made: the environment has no prompt for the item.
+    #[error("cannot build the prompt: {message}")]
+    Prompt { message: String },
     #[error("cancelled")]
     Cancelled,
 }
@@ -58,5 +81,26 @@ impl ModelError {
     /// The run cannot go on: nothing further would be answered either.
     pub fn ends_run(&self) -> bool {
         !matches!(self, ModelError::Refused { .. } | ModelError::NoReply { .. })
+    }
+}
+
+/// The item in an effect path: `e02/s005/rollout/ITEM#0/t1` gives `ITEM`, a path without one its last part.
+pub fn call_item(path: &str) -> &str {
+    let numbered = path.rsplit('/').find_map(|part| part.rsplit_once('#'));
+    match numbered {
+        Some((item, _)) => item,
+        None => path.rsplit('/').next().unwrap_or(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_item_of_a_call() {
+        assert_eq!(call_item("e02/s005/rollout/ITEM#0"), "ITEM");
+        assert_eq!(call_item("e02/s005/rollout/A#B#1/t2"), "A#B");
+        assert_eq!(call_item("e02/s005/analyst/f003"), "f003");
     }
 }

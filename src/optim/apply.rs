@@ -60,7 +60,7 @@ fn outcome(
 ) -> Result<(EditStatus, String), EditStatus> {
     let target = edit.target.as_str();
     let found = if target.is_empty() { None } else { skill.find(target) };
-    if found.is_some_and(|at| region::protected(skill).iter().any(|region| region.range.contains(&at))) {
+    if found.is_some_and(|at| region::protected(skill).iter().any(|region| region.contains(&at))) {
         return Err(EditStatus::SkippedProtectedRegion);
     }
     match edit.op {
@@ -165,6 +165,7 @@ fn preview(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::domain::SourceType;
+    use proptest::prelude::*;
 
     fn edit(op: EditOp, target: &str, content: &str) -> Edit {
         Edit {
@@ -245,5 +246,42 @@ mod tests {
         assert_eq!((report.total, report.applied, report.skipped, report.errors), (4, 2, 2, 0));
         assert_eq!(report.rows.iter().map(|row| row.index).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert_eq!(report.rows[3].status, EditStatus::SkippedDeleteTargetNotFound);
+    }
+    /// Pieces that put regions, halves of markers and their neighbours beside each other.
+    fn text() -> impl Strategy<Value = String> {
+        let pieces = [
+            "<!-- SLOW_UPDATE_START -->",
+            "<!-- SLOW_UPDATE_END -->",
+            "<!-- APPENDIX_START -->",
+            "<!-- APPENDIX_END -->",
+            "<!-- SLOW_",
+            "UPDATE_END -->",
+            "a",
+            "é",
+            "\n",
+            "\r\n",
+            " ",
+        ];
+        prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn regions_survive_any_edits(
+            skill in text(),
+            edits in prop::collection::vec((0..5usize, text(), text()), 0..6),
+            append in any::<bool>(),
+        ) {
+            const OPS: [EditOp; 5] =
+                [EditOp::Append, EditOp::InsertAfter, EditOp::Replace, EditOp::Delete, EditOp::Unknown];
+            let edits: Vec<Edit> =
+                edits.iter().map(|(op, target, content)| edit(OPS[*op], target, content)).collect();
+            let missing = if append { MissingAnchor::Append } else { MissingAnchor::Skip };
+            let applied = apply_edits(&skill, &edits, missing);
+            prop_assert_eq!(region::contents(&applied.skill), region::contents(&skill));
+            prop_assert_eq!(applied.report.total, edits.len());
+            let untouched = applied.report.rows.iter().all(|row| !row.status.applied());
+            prop_assert!(!untouched || applied.skill == skill);
+        }
     }
 }

@@ -1,16 +1,40 @@
-//! Finds the JSON value in a model's reply. Owns where it may stand (fence, prose around it); must not judge what it
-//! says, and never guesses at broken JSON.
+//! Finds the JSON value in a model's reply. Owns where it may stand (fence, prose around it) and which slips are read
+//! past; must not judge what it says, and never guesses where a reply could mean two things.
 
 use serde_json::Value;
 
-/// The first fenced JSON value, else the span from the first `{` to the last `}`, each only if it parses strictly.
-/// Reasoning up to a closing `</think>` tag is left out. `None`: the reply holds no single JSON value.
+/// The first fenced JSON value, else the span from the first `{` to the last `}`; each must parse, if need be after
+/// [`tidied`]. Reasoning up to a closing `</think>` tag is left out. `None`: the reply holds no single JSON value.
 pub fn extract_json(reply: &str) -> Option<Value> {
     let reply = reply.rsplit_once("</think>").map_or(reply, |(_, answer)| answer);
-    fenced(reply).and_then(|body| serde_json::from_str(body).ok()).or_else(|| {
+    fenced(reply).and_then(parse).or_else(|| {
         let (start, end) = (reply.find('{')?, reply.rfind('}')?);
-        serde_json::from_str(reply.get(start..=end)?).ok()
+        parse(reply.get(start..=end)?)
     })
+}
+
+fn parse(text: &str) -> Option<Value> {
+    serde_json::from_str(text).or_else(|_| serde_json::from_str(&tidied(text))).ok()
+}
+
+/// The text with the two slips of models repaired that leave no doubt: raw control characters in strings are escaped, a
+/// comma before a closing bracket is dropped.
+fn tidied(text: &str) -> String {
+    let mut tidy = String::with_capacity(text.len());
+    let (mut in_string, mut escaped) = (false, false);
+    for (at, c) in text.char_indices() {
+        let closes = || text[at + 1..].trim_start().starts_with(['}', ']']);
+        match c {
+            '\n' if in_string => tidy.push_str("\\n"),
+            '\t' if in_string => tidy.push_str("\\t"),
+            c if in_string && c < ' ' => tidy.push_str(&format!("\\u{:04x}", u32::from(c))),
+            ',' if !in_string && closes() => {}
+            c => tidy.push(c),
+        }
+        in_string ^= c == '"' && !escaped;
+        escaped = in_string && c == '\\' && !escaped;
+    }
+    tidy
 }
 
 /// Content of the first fence opened by exactly three backticks and `json`.
@@ -41,6 +65,15 @@ mod tests {
     fn reasoning_is_left_out_and_only_the_answer_read() {
         let reply = "<think>maybe {\"x\": 1}</think>\n```json\n{\"y\": 2}\n```";
         assert_eq!(extract_json(reply), Some(json!({"y": 2})));
+    }
+
+    #[test]
+    fn slips_without_a_second_reading_are_read_past() {
+        let reply = "{\"a\": [1, 2,\n], \"b\": \"x\\\\\", \"c\": \"one\r\n\ttwo \\\" ,} three\u{1}\",}";
+        let wanted = json!({"a": [1, 2], "b": "x\\", "c": "one\r\n\ttwo \" ,} three\u{1}"});
+        assert_eq!(extract_json(reply), Some(wanted));
+        assert_eq!(extract_json("{\"a\": 1,, \"b\": 2}"), None);
+        assert_eq!(extract_json("{\"a\": [,]}"), Some(json!({"a": []})));
     }
 
     #[test]

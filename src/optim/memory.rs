@@ -1,10 +1,9 @@
 //! What the steps of an epoch remember for the optimiser: failure patterns, and edits that did not survive. Owns how
 //! both are summarised and worded; must not decide what is remembered when.
 
-use super::reply::FailureNote;
-use crate::domain::{Edit, EditOp, FailedAttempt, StepMemory};
+use crate::domain::{Edit, EditOp, FailedAttempt, FailureNote, StepMemory};
 
-/// Longest quoted piece of an edit, in characters.
+/// Longest quoted piece of a model's text, in characters.
 const QUOTE: usize = 400;
 
 /// A failed training rollout.
@@ -31,16 +30,16 @@ pub fn failure_patterns(
 ) -> Vec<(String, usize, Vec<String>)> {
     let mut patterns: Vec<Pattern> = Vec::new();
     for failure in failures {
-        let name = failure.reason.split(':').next().unwrap_or_default().trim();
-        let pattern = named(&mut patterns, if name.is_empty() { "unknown" } else { name });
+        let name = one_line(failure.reason.split(':').next().unwrap_or_default());
+        let pattern = named(&mut patterns, if name.is_empty() { "unknown" } else { &name });
         pattern.count += 1;
         pattern.items.push(failure.id.to_owned());
     }
     let measured = patterns.len();
     for analyst in analysts {
         for note in analyst.notes {
-            let pattern = named(&mut patterns, note.failure_type.trim());
-            pattern.describe(note.description.trim());
+            let pattern = named(&mut patterns, &one_line(&note.failure_type));
+            pattern.describe(one_line(&note.description));
             if !pattern.measured(measured) {
                 pattern.count += note.count.unwrap_or(analyst.items.len());
                 for item in analyst.items {
@@ -78,9 +77,9 @@ impl Pattern {
         self.index < measured
     }
 
-    fn describe(&mut self, description: &str) {
-        if !description.is_empty() && !self.descriptions.iter().any(|known| known == description) {
-            self.descriptions.push(description.to_owned());
+    fn describe(&mut self, description: String) {
+        if !description.is_empty() && !self.descriptions.contains(&description) {
+            self.descriptions.push(description);
         }
     }
 
@@ -123,11 +122,19 @@ fn summary(edit: &Edit) -> String {
 }
 
 fn quoted(text: &str) -> String {
+    format!("{:?}", short(text))
+}
+
+fn one_line(text: &str) -> String {
+    short(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn short(text: &str) -> String {
     let mut short: String = text.chars().take(QUOTE).collect();
     if short.len() < text.len() {
         short.push('…');
     }
-    format!("{short:?}")
+    short
 }
 
 /// The memory as a prompt shows it: per step a heading, its failure patterns, the edits that the gate rejected with the
@@ -160,4 +167,89 @@ pub fn memory_text(memory: &[StepMemory]) -> String {
         }
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edit(op: EditOp, target: &str, content: &str) -> Edit {
+        let value = serde_json::json!({"op": op, "target": target, "content": content});
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn note(kind: &str, count: Option<usize>, description: &str) -> FailureNote {
+        FailureNote { failure_type: kind.into(), count, description: description.into() }
+    }
+
+    #[test]
+    fn a_description_joins_its_own_kind_only() {
+        let failures = [
+            FailedItem { id: "1", reason: "Timeout: after 3 s" },
+            FailedItem { id: "2", reason: "wrong answer: Rome" },
+            FailedItem { id: "3", reason: "timeout: after 5 s" },
+            FailedItem { id: "4", reason: "" },
+        ];
+        let (first, second) = (["1".to_owned(), "2".into()], ["3".to_owned(), "4".into()]);
+        let notes =
+            [note("guesses", Some(1), "names a city anyway"), note("Wrong Answer", Some(9), "copies")];
+        let more = [note("guesses", None, "names a city anyway"), note("wrong answer", None, "too long")];
+        let analysts = [
+            MinibatchNotes { items: &first, notes: &notes },
+            MinibatchNotes { items: &second, notes: &more },
+        ];
+        let patterns = failure_patterns(&failures, &analysts);
+        let rows: Vec<(&str, usize, String)> =
+            patterns.iter().map(|(name, count, ids)| (name.as_str(), *count, ids.join(" "))).collect();
+        assert_eq!(
+            rows,
+            [
+                ("Timeout", 2, "1 3".to_owned()),
+                ("wrong answer: copies; too long", 1, "2".to_owned()),
+                ("unknown", 1, "4".to_owned()),
+                ("guesses: names a city anyway", 3, "1 2 3 4".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn refused_edits_are_told_with_the_reviewers_reason() {
+        let step = StepMemory {
+            step: 2,
+            action: "accept".into(),
+            n_total: 4,
+            n_fail: 1,
+            failure_patterns: Vec::new(),
+            scores: None,
+            failed_attempts: vec![
+                reviewer_refusal(&edit(EditOp::Append, "", "Say \"no\"\n"), " too harsh "),
+                reviewer_refusal(&edit(EditOp::Delete, "- a", ""), ""),
+                failed_attempt(&edit(EditOp::InsertAfter, "- a", "- b")),
+            ],
+        };
+        assert_eq!(
+            memory_text(&[step]),
+            "### Step 2 — ACCEPT (1/4 failed)\n  Rejected edits:\n    1. [insert_after] target=\"- a\" → \"- b\"\n  \
+             Edits a reviewer refused:\n    1. [append] \"Say \\\"no\\\"\\n\": rejected by reviewer because too harsh\n    \
+             2. [delete] target=\"- a\": rejected by reviewer"
+        );
+    }
+
+    #[test]
+    fn a_huge_description_is_short_and_on_one_line() {
+        let notes = [note("kind\nof", Some(1), &"long\n".repeat(10_000))];
+        let patterns = failure_patterns(&[], &[MinibatchNotes { items: &[], notes: &notes }]);
+        let pattern = &patterns[0].0;
+        assert!(
+            pattern.starts_with("kind of: long long ") && pattern.chars().count() < 2 * QUOTE,
+            "{pattern}"
+        );
+        assert!(!pattern.contains('\n'));
+    }
+
+    #[test]
+    fn a_huge_edit_is_quoted_short_and_on_one_line() {
+        let summary = failed_attempt(&edit(EditOp::Append, "", &"é\n".repeat(10_000))).summary;
+        assert!(summary.chars().count() < 3 * QUOTE && !summary.contains('\n') && summary.ends_with("…\""));
+    }
 }

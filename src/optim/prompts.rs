@@ -142,3 +142,166 @@ fn cut(text: &str, limit: usize) -> String {
     let tail: String = text.chars().skip(total - limit / 2).collect();
     format!("{head}\n[… {} characters cut …]\n{tail}", total - limit / 2 * 2)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::memory::reviewer_refusal;
+    use super::super::ranked_edits;
+    use super::super::region::MARKERS;
+    use super::super::reply::{analyst_reply, merge_reply};
+    use super::*;
+    use crate::domain::Edit;
+
+    fn messages(brief: &Brief) -> (String, String) {
+        let Prompt::Chat(messages) = optimizer_prompt(brief) else { panic!("not a chat") };
+        let [system, user] = messages.as_slice() else { panic!("{messages:?}") };
+        assert_eq!((system.role, user.role), (Speaker::System, Speaker::User));
+        (system.content.clone(), user.content.clone())
+    }
+
+    fn shown(item: &str, reply: &str) -> Trajectory {
+        Trajectory {
+            item: item.into(),
+            task_type: "city".into(),
+            task: format!("Text: {item} is in Rome."),
+            gold: "Rome".into(),
+            system_prompt: String::new(),
+            user_prompt: format!("Text: {item} is in Rome."),
+            reply: reply.into(),
+            answer: "Paris".into(),
+            hard: 0.0,
+            soft: 0.25,
+            reason: "wrong answer: Paris".into(),
+        }
+    }
+
+    fn analyze(trajectories: Vec<Trajectory>, memory: Vec<StepMemory>) -> Brief {
+        let (source, skill) = (SourceType::Failure, "# Skill\n\n- a\n".into());
+        Brief::Analyze { source, skill, budget: 3, trajectories, memory }
+    }
+
+    fn edit(content: &str) -> Edit {
+        serde_json::from_value(serde_json::json!({"op": "append", "content": content})).unwrap()
+    }
+
+    fn every_brief() -> Vec<Brief> {
+        let patch = Patch { reasoning: "r".into(), edits: vec![edit("x"), edit("y")] };
+        let (skill, level, patches) = (String::new(), 1, vec![patch.clone(), patch.clone()]);
+        let merge = |source| Brief::Merge { source, level, skill: skill.clone(), patches: patches.clone() };
+        let success = Brief::Analyze {
+            source: SourceType::Success,
+            skill: skill.clone(),
+            budget: 1,
+            trajectories: Vec::new(),
+            memory: Vec::new(),
+        };
+        vec![
+            analyze(vec![shown("Bo", "Paris")], Vec::new()),
+            success,
+            merge(Some(SourceType::Failure)),
+            merge(Some(SourceType::Success)),
+            merge(None),
+            Brief::Rank { skill: skill.clone(), patch, budget: 1 },
+        ]
+    }
+
+    #[test]
+    fn every_system_prompt_names_the_markers_and_a_contract_that_its_reader_understands() {
+        let mut systems = std::collections::HashSet::new();
+        for brief in every_brief() {
+            let (system, _) = messages(&brief);
+            for (start, end) in MARKERS {
+                assert!(system.contains(start) && system.contains(end), "{system}");
+            }
+            // The contract's example, made JSON.
+            let from = system.find("    {\"").unwrap();
+            let to = from + system[from..].find("\n\n").unwrap_or(system.len() - from);
+            let example = system[from..to]
+                .replace("[edit, …]", r#"[{"op": "append", "content": "c"}]"#)
+                .replace("number of trajectories you read", "1");
+            let result = match &brief {
+                Brief::Analyze { source, budget, .. } => {
+                    analyst_reply(&example, *source, *budget, &[]).map(|reply| reply.patch)
+                }
+                Brief::Merge { source, patches, .. } => merge_reply(&example, None, *source, patches),
+                Brief::Rank { patch, .. } => {
+                    ranked_edits(patch, 1, &example).map(|selection| selection.patch)
+                }
+            };
+            assert_eq!(result.map(|patch| patch.edits.len()), Ok(1), "{example}");
+            systems.insert(system);
+        }
+        assert_eq!(systems.len(), 6);
+    }
+
+    #[test]
+    fn an_analyst_sees_skill_budget_and_trajectories_in_order() {
+        let (_, user) = messages(&analyze(vec![shown("Bo", "Paris?"), shown("Al", "")], Vec::new()));
+        let wanted = "## Current skill document\n\n<skill>\n# Skill\n\n- a\n</skill>\n\n## Edit budget\n\nAt most 3 \
+             edits.\n\n## Trajectories (2)\n\n### Trajectory 1 (id=Bo)\n\nTask type: city\nScore: hard 0, soft 0.25\n\
+             Scorer's reason: wrong answer: Paris\nReference answer: Rome\nExtracted answer: Paris\n\n<task>\n\
+             Text: Bo is in Rome.\n</task>\n\n<reply>\nParis?\n</reply>\n\n### Trajectory 2 (id=Al)";
+        assert!(user.starts_with(wanted), "{user}");
+        assert!(!user.contains("Earlier steps") && !user.contains("<user_prompt>"));
+    }
+
+    #[test]
+    fn the_next_reflection_contains_the_reviewers_reason() {
+        let memory = StepMemory {
+            step: 1,
+            action: "reject".into(),
+            n_total: 4,
+            n_fail: 2,
+            failure_patterns: vec![("wrong answer".into(), 2, vec!["Bo".into(), "Al".into()])],
+            scores: Some((0.5, 0.25)),
+            failed_attempts: vec![reviewer_refusal(&edit("- shout"), "nobody likes shouting")],
+        };
+        let (_, user) = messages(&analyze(vec![shown("Bo", "Paris")], vec![memory]));
+        let position = |text: &str| user.find(text).unwrap_or_else(|| panic!("{text} is not in {user}"));
+        assert!(position("rejected by reviewer because nobody likes shouting") < position("## Trajectories"));
+        assert!(
+            position("\"wrong answer\" (×2, tasks: Bo, Al)") > position("## Earlier steps of this epoch")
+        );
+    }
+
+    #[test]
+    fn empty_material_is_said_to_be_empty() {
+        for brief in every_brief().iter().skip(1) {
+            let (_, user) = messages(brief);
+            assert!(user.contains("<skill>\n(the document is empty)\n</skill>"), "{user}");
+        }
+        let (_, user) = messages(&every_brief()[1]);
+        assert!(user.ends_with("At most 1 edit.\n\n## Trajectories (0)"), "{user}");
+    }
+
+    #[test]
+    fn huge_material_is_cut_in_the_middle_and_says_so() {
+        let mut huge = shown("Bo", &format!("HEAD{}TAIL", "é".repeat(1_000_000)));
+        huge.reason = "r".repeat(1_000_000);
+        huge.system_prompt = "s".repeat(1_000_000);
+        let (_, user) = messages(&analyze(vec![huge], Vec::new()));
+        assert!(user.chars().count() < REPLY_LIMIT + TASK_LIMIT + 2 * PROMPT_LIMIT + 6 * LINE_LIMIT);
+        assert!(user.contains("<reply>\nHEADé") && user.contains("éTAIL\n</reply>"));
+        assert!(user.contains("[… 988008 characters cut …]"), "1,000,008 less 12,000");
+        assert_eq!(cut("abcdef", 5), "ab\n[… 2 characters cut …]\nef");
+        assert_eq!(cut("abcde", 5), "abcde");
+    }
+
+    #[test]
+    fn edits_to_rank_are_one_line_each_with_their_number() {
+        let patch = Patch { reasoning: String::new(), edits: vec![edit("a\nb"), edit("c")] };
+        let (_, user) = messages(&Brief::Rank { skill: "s".into(), patch, budget: 1 });
+        assert!(user.contains("\n0: {\"op\":\"append\",\"target\":\"\",\"content\":\"a\\nb\""), "{user}");
+        assert!(user.contains("\n1: {\"op\":\"append\",\"target\":\"\",\"content\":\"c\""), "{user}");
+        assert!(user.ends_with("At most 1 edit."));
+    }
+
+    #[test]
+    fn the_final_merge_says_which_patch_has_priority() {
+        let (_, user) = messages(&every_brief()[4]);
+        let failure = user.find("### From failures (high priority)").unwrap();
+        assert!(failure < user.find("### From successes (lower priority)").unwrap());
+        let (_, user) = messages(&every_brief()[2]);
+        assert!(user.contains("## Patches to merge (2, merge level 1)\n\n### Patch 1"), "{user}");
+    }
+}

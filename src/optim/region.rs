@@ -9,36 +9,30 @@ pub const MARKERS: [(&str, &str); 2] = [
     ("<!-- APPENDIX_START -->", "<!-- APPENDIX_END -->"),
 ];
 
-/// One protected region: byte range from its start marker to the end of its end marker.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Protected {
-    pub range: Range<usize>,
-}
-
-/// All complete regions, by position. A start marker without a later end marker protects nothing, and neither does
+/// Byte ranges of all complete regions, start marker to end marker inclusive, by position. A start marker without a later end marker protects nothing, and neither does
 /// an end marker before the start.
-pub fn protected(skill: &str) -> Vec<Protected> {
+pub fn protected(skill: &str) -> Vec<Range<usize>> {
     let mut regions = Vec::new();
     for (start_marker, end_marker) in MARKERS {
         let mut from = 0;
         while let Some(start) = find_from(skill, start_marker, from) {
             let Some(end) = find_from(skill, end_marker, start + start_marker.len()) else { break };
             from = end + end_marker.len();
-            regions.push(Protected { range: start..from });
+            regions.push(start..from);
         }
     }
-    regions.sort_by_key(|region| region.range.start);
+    regions.sort_by_key(|region| region.start);
     regions
 }
 
 /// Position of the earliest start marker, complete region or not: appended text goes before it.
-pub(super) fn first_start(skill: &str) -> Option<usize> {
+pub fn first_start(skill: &str) -> Option<usize> {
     MARKERS.iter().filter_map(|(start, _)| skill.find(start)).min()
 }
 
 /// The regions' texts, to be compared before and after an edit.
-pub(super) fn contents(skill: &str) -> Vec<&str> {
-    protected(skill).into_iter().map(|region| &skill[region.range]).collect()
+pub fn contents(skill: &str) -> Vec<&str> {
+    protected(skill).into_iter().map(|region| &skill[region]).collect()
 }
 
 /// `text` without any marker, also none that removing another one would put together.
@@ -65,10 +59,10 @@ mod tests {
         let text = format!("<!-- APPENDIX_START -->n<!-- APPENDIX_END -->\n{SLOW}\n{SLOW}");
         assert_eq!(contents(&text), ["<!-- APPENDIX_START -->n<!-- APPENDIX_END -->", SLOW, SLOW]);
         for open in ["<!-- SLOW_UPDATE_START -->", "<!-- SLOW_UPDATE_END -->x<!-- SLOW_UPDATE_START -->y"] {
-            assert_eq!(protected(open), []);
+            assert!(protected(open).is_empty());
         }
         assert_eq!(protected(&format!("{SLOW} <!-- SLOW_UPDATE_START -->")).len(), 1);
-        assert_eq!(protected(""), []);
+        assert!(protected("").is_empty());
     }
 
     #[test]

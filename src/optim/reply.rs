@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::extract::extract_json;
-use crate::domain::{Edit, EditOp, Patch, SourceType};
+use crate::domain::{Edit, EditOp, FailureNote, Patch, SourceType};
 
 /// Why a reply gives no patch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,15 +25,6 @@ pub enum ReplyFault {
     EmptyMerge,
     #[error("no index in `selected_indices` is usable")]
     NoUsableIndex,
-}
-
-/// A kind of failure that an analyst saw in its minibatch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FailureNote {
-    pub failure_type: String,
-    /// As the analyst counted; `None` when it gave no whole number.
-    pub count: Option<usize>,
-    pub description: String,
 }
 
 /// A usable analyst reply. The patch may be empty: nothing to propose is a valid answer.
@@ -80,10 +71,15 @@ pub fn analyst_reply(
         }
     }
     if edits.is_empty() && !left_out.is_empty() {
+        left_out.truncate(5);
         return Err(ReplyFault::NoUsableEdit { reasons: left_out.join("; ") });
     }
     if edits.len() > budget {
-        left_out.push(format!("{} edits beyond the budget of {budget}", edits.len() - budget));
+        left_out.push(format!(
+            "the budget of {budget} leaves out {} of {} edits",
+            edits.len() - budget,
+            edits.len()
+        ));
         edits.truncate(budget);
     }
     let patch = Patch { reasoning: text(patch, "reasoning"), edits };
@@ -210,7 +206,7 @@ fn edit(item: &Value) -> Result<Edit, String> {
 
 fn unknown_op(item: &Value) -> String {
     match item.get("op").and_then(Value::as_str) {
-        Some(op) => format!("unknown op {op:?}"),
+        Some(op) => format!("unknown op {:?}", op.chars().take(40).collect::<String>()),
         None => "no op".to_owned(),
     }
 }
@@ -260,3 +256,7 @@ fn kind(value: &Value) -> &'static str {
         Value::Object(_) => "an object",
     }
 }
+
+#[cfg(test)]
+#[path = "reply_tests.rs"]
+mod tests;

@@ -60,3 +60,42 @@ fn chosen(merged: &Patch, indices: Vec<usize>, reasoning: String, ranking: Optio
     let edits = indices.iter().filter_map(|&index| merged.edits.get(index)).cloned().collect();
     Selection { patch: Patch { reasoning, edits }, indices, ranking }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(n: usize) -> Patch {
+        let edit =
+            |i| serde_json::from_value(serde_json::json!({"op": "append", "content": format!("e{i}")}));
+        Patch { reasoning: String::new(), edits: (0..n).map(|i| edit(i).unwrap()).collect() }
+    }
+
+    #[test]
+    fn no_call_within_the_budget_and_for_a_budget_of_zero() {
+        assert_eq!(within_budget(&merged(3), 3).unwrap().indices, [0, 1, 2]);
+        assert_eq!(within_budget(&merged(3), 0).unwrap().patch.edits, []);
+        assert_eq!(within_budget(&merged(0), 2).unwrap().patch.edits, []);
+        assert_eq!(within_budget(&merged(3), 2), None);
+    }
+
+    #[test]
+    fn indices_that_are_none_are_passed_over() {
+        let reply =
+            r#"{"selected_indices": [true, 2.5, -1, "0", null, 99999999999999999999, 7, 2, 2, 1, 0]}"#;
+        let selection = ranked_edits(&merged(4), 2, reply).unwrap();
+        assert_eq!(selection.indices, [2, 1]);
+        assert_eq!(selection.patch.edits[0].content, "e2");
+        assert_eq!(selection.patch.reasoning, "[optimizer-ranked: selected 2/4 edits]");
+        assert_eq!(selection.ranking.as_deref(), Some(""));
+    }
+
+    #[test]
+    fn a_useless_ranking_says_why() {
+        let fault = |reply: &str| ranked_edits(&merged(4), 2, reply).unwrap_err();
+        assert_eq!(fault(r#"{"selected_indices": [true, 9]}"#), ReplyFault::NoUsableIndex);
+        assert_eq!(fault(r#"{"order": [1]}"#), ReplyFault::Missing { key: "selected_indices" });
+        assert_eq!(fault("0, 1"), ReplyFault::NoJson);
+        assert_eq!(first_edits(&merged(4), 2).indices, [0, 1]);
+    }
+}

@@ -99,7 +99,11 @@ fn sentence(event: &Event) -> String {
                 EndStatus::BudgetExhausted => "stopped: budget exhausted",
             };
             let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-            format!("run {status}{why}; best selection score {} (step {best_step})", score(*best_score))
+            let best = best_score.map_or_else(
+                || "nothing was measured".to_owned(),
+                |best| format!("best selection score {} (step {best_step})", score(best)),
+            );
+            format!("run {status}{why}; {best}")
         }
         Event::HostStarted { host, pid, resumed } => {
             format!("{} by process {pid} on {host}", if *resumed { "resumed" } else { "hosted" })

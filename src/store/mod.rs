@@ -1,1 +1,23 @@
-//! store
+//! The run directory: its paths, its lock, the journal file, the snapshot cache and the SkillOpt-shaped artifacts
+//! projected from a [`RunState`](crate::event::RunState). All disk access of a run's records is here; nothing
+//! here decides anything about the run.
+
+mod artifacts;
+mod error;
+mod file;
+mod item_path;
+mod journal;
+mod lock;
+mod run_dir;
+mod runs;
+mod snapshot;
+
+pub use artifacts::{project, write_run, write_step};
+pub use error::StoreError;
+pub use file::atomic_write;
+pub use item_path::{decode_item_id, encode_item_id};
+pub use journal::{JournalFile, OpenedJournal, read_records};
+pub use lock::{Holder, RunLock, host_name};
+pub use run_dir::{RunDir, default_run_name};
+pub use runs::{RunSummary, list_runs};
+pub use snapshot::{fold_run, load_snapshot, write_snapshot};

@@ -12,11 +12,12 @@ use super::journal_lines::JournalLines;
 use super::keymap::Press;
 use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
-use super::msg::{ClientEvent, Dirty, Effect, Msg};
+use super::msg::{Dirty, Effect, Msg};
 use super::overlay::Overlay;
 use super::patch_doc::{PatchDoc, PatchKey};
 use super::steer::{Pending, UndoEntry};
 use super::theme::Role;
+use crate::client::ClientEvent;
 use crate::domain::{Author, Phase, ReviewMode, Verdict};
 use crate::event::{Client, EvalPurpose, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
 

@@ -26,11 +26,12 @@ mod term;
 mod theme;
 mod view;
 
+pub use crate::client::ClientEvent;
 pub use action::{ACTIONS, Action, Scope, Spec};
 pub use app::{App, Identity, Link, Stage};
 pub use keymap::conflicts as key_conflicts;
 pub use layout::{Class, Pane};
-pub use msg::{ClientEvent, Dirty, EditPurpose, Effect, Msg};
+pub use msg::{Dirty, EditPurpose, Effect, Msg};
 pub use overlay::Overlay;
 pub use runtime::{Exit, Options, run};
 pub use term::Screen;

@@ -2,18 +2,9 @@
 
 use ratatui::crossterm::event::KeyEvent;
 
+pub use crate::client::ClientEvent;
 use crate::domain::StepRef;
-use crate::event::{ClientLine, HostLine};
-
-/// News of the link to the host.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ClientEvent {
-    Line(HostLine),
-    /// The link is down (why); whoever feeds the events keeps trying.
-    Lost(String),
-    /// The link is up again; lines continue after the last seq.
-    Restored,
-}
+use crate::event::ClientLine;
 
 #[derive(Clone, Debug)]
 pub enum Msg {

@@ -1,7 +1,9 @@
 //! The loop: input, host lines, timers and signals become messages; effects are carried out; frames are drawn when
 //! something is dirty and the frame clock allows. Decides nothing about the run.
 
+use std::future::poll_fn;
 use std::path::PathBuf;
+use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
@@ -13,10 +15,11 @@ use tokio::sync::mpsc;
 use super::app::{App, Identity};
 use super::editor::Editing;
 use super::frames::{FrameAck, FrameClock};
-use super::msg::{ClientEvent, Dirty, EditPurpose, Effect, Msg};
+use super::msg::{Dirty, EditPurpose, Effect, Msg};
 use super::term::{Terminal, install_panic_hook};
 use super::theme::{Depth, Theme};
 use super::view;
+use crate::client::ClientEvent;
 use crate::event::{AckResult, ClientLine, HostLine};
 
 /// Most messages taken before a frame is considered.
@@ -188,13 +191,14 @@ impl Workbench {
         }
     }
 
-    /// Takes what else is there already, so that one frame shows all of it. Input is polled as this task: the
-    /// stream remembers who asked first, and would wake nobody had it been somebody else.
+    /// Takes what else is there already, so that one frame shows all of it.
     async fn drain(&mut self, input: &mut EventStream, messages: &mut Vec<Msg>) {
         while messages.len() < BATCH {
-            match futures_util::poll!(input.next()) {
-                std::task::Poll::Ready(Some(Ok(event))) => messages.extend(message(event)),
-                _ => break,
+            // Polled with this task's own waker: the stream keeps the first one it is given, and with another the
+            // next key would wake nobody.
+            match poll_fn(|context| Poll::Ready(input.poll_next_unpin(context))).await {
+                Poll::Ready(Some(Ok(event))) => messages.extend(message(event)),
+                Poll::Ready(Some(Err(_)) | None) | Poll::Pending => break,
             }
         }
         while messages.len() < BATCH {

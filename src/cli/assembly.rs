@@ -1,0 +1,48 @@
+//! Where commands meet the modules that do the work: configuration files of runs, the engine, the screens.
+//! Everything here is one call each; no command calls those modules by another way.
+
+use std::sync::Arc;
+
+use super::{Failure, output, run_setup};
+use crate::client::{Connection, author_here};
+use crate::config::Config;
+use crate::engine::{RunService, now_ms};
+use crate::store::{RunDir, atomic_write, read_records};
+use crate::tui::{self, Exit, Identity, Options};
+
+/// Writes the resolved configuration into a run folder; its host reads it from there.
+pub fn write_config(run: &RunDir, config: &Config) -> Result<(), Failure> {
+    let text = config.resolved_toml().map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(atomic_write(&run.config_toml(), text.as_bytes())?)
+}
+
+/// Refuses a configuration that results of an existing run do not fit.
+pub fn check_unchanged(run: &RunDir, config: &Config) -> Result<(), Failure> {
+    run_setup::changed_keys_since_start(&read_records(run)?, config).map(|_| ()).map_err(usage)
+}
+
+/// Starts the engine of a prepared run, resuming if its journal has begun.
+pub async fn start_engine(run: &RunDir) -> Result<Arc<dyn RunService>, Failure> {
+    let engine = run_setup::start_run(run).await.map_err(usage)?;
+    Ok(engine)
+}
+
+fn usage(error: anyhow::Error) -> Failure {
+    Failure::usage(format!("{error:#}"))
+}
+
+/// Runs the workbench on a connection until the user leaves it.
+pub async fn workbench(connection: Connection, read_only: bool) -> Result<(), Failure> {
+    let client_id = format!("tui-{}-{}", std::process::id(), now_ms());
+    let identity = Identity { name: author_here(), read_only, client_id };
+    let options = Options { identity, theme: None };
+    match tui::run(connection.events, connection.commands, options).await {
+        Ok(Exit::Left { run, ended: false }) => {
+            output::note(&format!("left {run}; it goes on: planish attach {run}"));
+            Ok(())
+        }
+        Ok(Exit::Left { ended: true, .. }) => Ok(()),
+        Ok(Exit::Hangup) => Err(Failure::Quiet),
+        Err(error) => Err(Failure::run(format!("{error:#}"))),
+    }
+}

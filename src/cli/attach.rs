@@ -1,0 +1,35 @@
+//! `planish attach`: watch or steer a run here or on another machine.
+
+use super::Failure;
+use super::locate::Root;
+use super::present::{View, present};
+use super::run::{Viewing, attach, options};
+use crate::client::{Target, open};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folder or name of the run, or `ssh://host/RUN`; without it the run at work, else the last one
+    run: Option<String>,
+    #[command(flatten)]
+    root: Root,
+    /// Watch only: give no commands
+    #[arg(long)]
+    read_only: bool,
+    /// Lines instead of the workbench
+    #[arg(long)]
+    plain: bool,
+}
+
+pub async fn run(args: Args) -> Result<u8, Failure> {
+    let view = View::choose(args.plain, false);
+    let far = args.run.as_deref().and_then(Target::parse_ssh).transpose()?;
+    if let Some(target) = far {
+        let connection = open(target, options(view, args.read_only)).await?;
+        return present(connection, view, None, args.read_only, &Viewing::default()).await;
+    }
+    let run = match &args.run {
+        Some(run) => args.root.find(run)?,
+        None => args.root.latest()?,
+    };
+    attach(run.path(), view, args.read_only, &Viewing::default()).await
+}

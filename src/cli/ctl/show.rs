@@ -1,0 +1,175 @@
+//! Reading verbs of `planish ctl`. They look at the journal only, so they need no host.
+
+use serde_json::{Value, json};
+
+use super::super::Failure;
+use crate::client::{Presence, presence};
+use crate::domain::Decision;
+use crate::event::{RunState, RunStatus};
+use crate::store::RunDir;
+
+#[derive(clap::Args)]
+pub struct ShowArgs {
+    /// With the text of edits under review (models wrote it: treat it as data)
+    #[arg(long)]
+    pub content: bool,
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct EventsArgs {
+    /// Only events after this seq
+    #[arg(long, default_value_t = 0, value_name = "SEQ")]
+    pub after: u64,
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Whole records as JSON, with text that models wrote (treat it as data)
+    #[arg(long)]
+    pub content: bool,
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where a run stands, as one JSON object.
+pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, Failure> {
+    let presence = presence(run.path()).map_err(|error| Failure::usage(error.to_string()))?;
+    let host = match &presence {
+        Presence::Live(host) | Presence::Elsewhere(host) => json!({ "host": host.host, "pid": host.pid }),
+        Presence::Dead => Value::Null,
+    };
+    let review = state.open_review().map(|(at, review)| {
+        let edits: Vec<Value> = review
+            .edits
+            .iter()
+            .enumerate()
+            .map(|(index, edit)| {
+                let mut row = json!({
+                    "edit": index + 1,
+                    "op": edit.edit.op,
+                    "support_count": edit.edit.support_count,
+                    "decision": word(&edit.decision),
+                    "by": edit.by,
+                });
+                if content {
+                    row["target"] = json!(edit.edit.target);
+                    row["content"] = json!(edit.edit.content);
+                    row["rationale"] = json!(edit.edit.rationale);
+                }
+                row
+            })
+            .collect();
+        json!({ "step": at.step, "deadline": review.deadline, "edits": edits })
+    });
+    Ok(json!({
+        "run": run.name(),
+        "run_dir": run.path(),
+        "status": status(state, &presence),
+        "host": host,
+        "seq": state.seq,
+        "rev": state.rev,
+        "epoch": state.at.epoch,
+        "step": state.at.step,
+        "total_steps": state.info.as_ref().map(|info| info.plan.total_steps),
+        "phase": state.phase,
+        "baseline": state.baseline_score,
+        "current": state.current_score,
+        "best": state.best_score,
+        "best_step": state.best_step,
+        "review": review,
+        "usage": state.total_usage(),
+        "test": state.test,
+    }))
+}
+
+fn status(state: &RunState, presence: &Presence) -> Value {
+    match &state.status {
+        RunStatus::Ended { status, .. } => json!(status),
+        RunStatus::NotStarted => json!("new"),
+        _ if *presence == Presence::Dead => json!("interrupted"),
+        RunStatus::Running => json!("running"),
+        RunStatus::Paused { .. } => json!("paused"),
+        RunStatus::Cancelling { .. } => json!("stopping"),
+    }
+}
+
+fn word(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Undecided => "undecided",
+        Decision::Accept => "accept",
+        Decision::Reject { .. } => "reject",
+        Decision::Amend { .. } => "amend",
+    }
+}
+
+/// The summary as `key: value` lines; nested objects are indented, empty values left out.
+pub fn lines(summary: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    push_lines(summary, 0, &mut out);
+    out
+}
+
+fn push_lines(value: &Value, depth: usize, out: &mut Vec<String>) {
+    let indent = "  ".repeat(depth);
+    for (key, value) in value.as_object().into_iter().flatten() {
+        match value {
+            Value::Null => {}
+            Value::Object(_) => {
+                out.push(format!("{indent}{key}:"));
+                push_lines(value, depth + 1, out);
+            }
+            Value::Array(rows) if rows.iter().any(Value::is_object) => {
+                for row in rows {
+                    out.push(format!("{indent}{key}:"));
+                    push_lines(row, depth + 1, out);
+                }
+            }
+            Value::String(text) => out.push(format!("{indent}{key}: {}", text.replace('\n', "\\n"))),
+            other => out.push(format!("{indent}{key}: {other}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Edit, EditOp, ReviewMode, SourceType, StepRef};
+    use crate::event::{Event, Record};
+
+    fn under_review() -> RunState {
+        let edit = Edit {
+            op: EditOp::Append,
+            target: String::new(),
+            content: "line one\nline two".into(),
+            support_count: 3,
+            source_type: SourceType::Failure,
+            merge_level: None,
+            rationale: String::new(),
+            motivated_by: vec![],
+        };
+        let event = Event::ReviewOpened {
+            at: StepRef { epoch: 1, step: 2, step_in_epoch: 1 },
+            mode: ReviewMode::Manual,
+            edits: vec![edit],
+            current_hash: String::new(),
+            preview: String::new(),
+            timeout_s: None,
+            on_timeout: crate::domain::TimeoutPolicy::Accept,
+        };
+        RunState::fold(&[Record { seq: 1, at: 1, event }])
+    }
+
+    #[test]
+    fn model_text_is_shown_only_on_request_and_on_one_line() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("events.jsonl"), "").unwrap();
+        let run = RunDir::open(dir.path()).unwrap();
+        let brief = summary(&run, &under_review(), false).unwrap();
+        assert_eq!(brief["review"]["step"], 2);
+        assert_eq!(brief["review"]["edits"][0]["decision"], "undecided");
+        assert!(!brief.to_string().contains("line one"));
+        let whole = lines(&summary(&run, &under_review(), true).unwrap());
+        assert!(whole.contains(&"    content: line one\\nline two".to_owned()), "{whole:?}");
+        assert!(whole.contains(&"  edits:".to_owned()));
+    }
+}

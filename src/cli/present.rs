@@ -1,0 +1,127 @@
+//! Showing a connection: the workbench on a terminal, lines elsewhere, JSON lines on request.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::report::Report;
+use super::run::Viewing;
+use super::{Failure, assembly, exit, failure, output};
+use crate::client::{ClientEvent, Connection, Presence, presence};
+use crate::event::{HostLine, RunStatus};
+use crate::plain::PlainRenderer;
+
+/// How a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    Workbench,
+    Plain,
+    Json,
+}
+
+impl View {
+    /// JSON when asked for; plain lines when asked for or when stdout is no capable terminal.
+    pub fn choose(plain: bool, json: bool) -> Self {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        if json {
+            Self::Json
+        } else if plain || dumb || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+            Self::Plain
+        } else {
+            Self::Workbench
+        }
+    }
+}
+
+/// Shows a run until it ends or the client leaves. `run_dir`: the run's folder if it is on this machine.
+pub async fn present(
+    connection: Connection,
+    view: View,
+    run_dir: Option<&Path>,
+    read_only: bool,
+    viewing: &Viewing,
+) -> Result<u8, Failure> {
+    match view {
+        View::Workbench => {
+            assembly::workbench(connection, read_only).await?;
+            Ok(match run_dir {
+                Some(run_dir) => code_of_folder(run_dir, viewing.require_improvement)?,
+                None => exit::DONE,
+            })
+        }
+        View::Plain | View::Json => lines(connection, view, run_dir, viewing).await,
+    }
+}
+
+fn code_of_folder(run_dir: &Path, require_improvement: bool) -> Result<u8, Failure> {
+    let state = crate::store::fold_run(&crate::store::RunDir::open(run_dir)?)?;
+    Ok(failure::code_of(&state, require_improvement))
+}
+
+async fn lines(
+    connection: Connection,
+    view: View,
+    run_dir: Option<&Path>,
+    viewing: &Viewing,
+) -> Result<u8, Failure> {
+    let Connection { mut events, commands } = connection;
+    drop(commands);
+    let listen =
+        |kind| signal(kind).map_err(|error| Failure::run(format!("cannot listen for signals: {error}")));
+    let (mut hangup, mut interrupt) = (listen(SignalKind::hangup())?, listen(SignalKind::interrupt())?);
+    let mut report = Report::new(viewing.events, viewing.told_before);
+    let mut plain = PlainRenderer::new();
+    let mut last_seq = 0;
+    loop {
+        let event = tokio::select! {
+            event = events.recv() => event,
+            _ = hangup.recv() => return Err(Failure::Quiet),
+            _ = interrupt.recv() => {
+                output::note("left; the run goes on");
+                return Ok(exit::INTERRUPTED);
+            }
+        };
+        match event {
+            Some(ClientEvent::Line(line)) => {
+                if let HostLine::Welcome { last_seq: end, .. } = &line {
+                    last_seq = *end;
+                }
+                show(&line, view, &mut report, &mut plain)?;
+                // What lies before the welcome's mark may be an end that a resume has undone.
+                let over = matches!(report.state().status, RunStatus::Ended { .. });
+                if over && report.state().seq >= last_seq {
+                    if view == View::Json {
+                        output::json(&report.done(run_dir.unwrap_or(Path::new(""))))?;
+                    }
+                    return Ok(failure::code_of(report.state(), viewing.require_improvement));
+                }
+            }
+            Some(ClientEvent::Lost(why)) => {
+                if run_dir.is_some_and(|run_dir| matches!(presence(run_dir), Ok(Presence::Dead))) {
+                    return Err(Failure::run(why));
+                }
+                output::note(&format!("reconnecting: {why}"));
+            }
+            Some(ClientEvent::Restored) => output::note("connected again"),
+            None => return Ok(failure::code_of(report.state(), viewing.require_improvement)),
+        }
+    }
+}
+
+fn show(line: &HostLine, view: View, report: &mut Report, plain: &mut PlainRenderer) -> Result<(), Failure> {
+    let mut news = Vec::new();
+    if let HostLine::Event(record) = line {
+        news = report.take(record);
+    }
+    match (view, line) {
+        (View::Json, HostLine::Error { message }) => {
+            output::note(message);
+            Ok(())
+        }
+        (View::Json, _) => news.iter().try_for_each(output::json),
+        (View::Plain | View::Workbench, line) => {
+            plain.lines(line).iter().try_for_each(|text| output::line(text))
+        }
+    }
+}

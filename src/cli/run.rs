@@ -1,0 +1,183 @@
+//! `planish run`: prepare the run folder, start a host for it, attach.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::locate::Root;
+use super::present::{View, present};
+use super::report::{Launch, Level};
+use super::{Failure, assembly, exit, foreground, launch, output};
+use crate::client::{ClientOptions, Presence, Target, author_here, open, presence};
+use crate::config::{Config, Loaded};
+use crate::event::{EndStatus, RunStatus, WatchRole};
+use crate::store::{RunDir, RunLock, default_run_name, fold_run, project};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Configuration of the run (TOML)
+    config: PathBuf,
+    /// Set one configuration key over the file's value; may be given many times
+    #[arg(short = 'o', long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+    #[command(flatten)]
+    root: Root,
+    /// Folder name under the root; an existing run of that name is continued
+    #[arg(long)]
+    name: Option<String>,
+    #[command(flatten)]
+    start: StartArgs,
+}
+
+/// How a started run is shown.
+#[derive(clap::Args)]
+pub struct StartArgs {
+    /// Start the host, print its launch line as JSON and leave
+    #[arg(long, conflicts_with_all = ["foreground", "plain", "require_improvement"])]
+    detach: bool,
+    /// Run in this process instead of a host of its own
+    #[arg(long)]
+    foreground: bool,
+    /// Lines instead of the workbench
+    #[arg(long, conflicts_with = "json")]
+    plain: bool,
+    #[command(flatten)]
+    viewing: Viewing,
+}
+
+#[derive(clap::Args, Clone, Default)]
+pub struct Viewing {
+    /// Only JSON lines on stdout: `launch`, events, `decision_needed`, `done`
+    #[arg(long)]
+    pub json: bool,
+    /// Which events `--json` prints
+    #[arg(long, value_enum, default_value_t, value_name = "LEVEL")]
+    pub events: Level,
+    /// Exit with code 3 unless the best skill beat the first one on the selection split
+    #[arg(long)]
+    pub require_improvement: bool,
+    /// Records that were there before this start.
+    #[arg(skip)]
+    pub told_before: u64,
+}
+
+pub async fn run(args: Args) -> Result<u8, Failure> {
+    let loaded = Config::load(&args.config, &args.overrides)?;
+    for warning in &loaded.warnings {
+        output::note(&format!("warning: {warning}"));
+    }
+    let name = match args.name {
+        Some(name) => name,
+        None if !loaded.config.run.name.is_empty() => loaded.config.run.name.clone(),
+        None => default_run_name(&args.config, now_ms()),
+    };
+    let existing = RunDir::open(&args.root.path.join(&name)).ok();
+    let fresh = existing.is_none();
+    let run = match existing {
+        Some(run) => prepare_again(run, &loaded)?,
+        None => {
+            let run = RunDir::create(&args.root.path, &name)?;
+            assembly::write_config(&run, &loaded.config)?;
+            run
+        }
+    };
+    let outcome = start(&run, args.start).await;
+    if fresh && outcome.is_err() && !begun(&run) {
+        // A start that got nowhere leaves nothing behind.
+        let _ = std::fs::remove_dir_all(run.path());
+    }
+    outcome
+}
+
+/// Whether anything of the run is worth keeping.
+fn begun(run: &RunDir) -> bool {
+    std::fs::metadata(run.events()).is_ok_and(|file| file.len() > 0)
+}
+
+/// Gives an existing run a configuration that may differ from its own where no result depends on it.
+pub fn prepare_again(run: RunDir, loaded: &Loaded) -> Result<RunDir, Failure> {
+    if let Ok(Presence::Live(_)) = presence(run.path()) {
+        // Its host holds its configuration; nothing is changed under it.
+        return Ok(run);
+    }
+    assembly::check_unchanged(&run, &loaded.config)?;
+    assembly::write_config(&run, &loaded.config)?;
+    Ok(run)
+}
+
+/// Starts a prepared run (or joins its living host) and shows it as asked.
+pub async fn start(run: &RunDir, mut args: StartArgs) -> Result<u8, Failure> {
+    match presence(run.path()).map_err(|error| Failure::usage(error.to_string()))? {
+        Presence::Live(host) if args.foreground => {
+            return Err(Failure::usage(format!(
+                "{} is already served by process {}; use `planish attach {}`",
+                run.path().display(),
+                host.pid,
+                run.name()
+            )));
+        }
+        Presence::Live(host) => {
+            output::note(&format!("{} is already running; attaching", run.name()));
+            return show(run, &Launch::new(run, &host), args).await;
+        }
+        Presence::Elsewhere(host) => {
+            return Err(Failure::usage(format!(
+                "{} is served by process {} on {}; attach with `planish attach ssh://{}/…`, or delete {} if that \
+                 process is gone",
+                run.path().display(),
+                host.pid,
+                host.host,
+                host.host,
+                run.host_json().display()
+            )));
+        }
+        Presence::Dead => {
+            let state = fold_run(run)?;
+            if let RunStatus::Ended { status: EndStatus::Completed, .. } = state.status {
+                // Its host may have been killed after the last event and before the last files.
+                let _lock = RunLock::acquire(run)?;
+                project(run, &state)?;
+                let name = run.name();
+                return Err(Failure::usage(format!(
+                    "{name} has completed; look at it with `planish attach {name}`, or start another with --name"
+                )));
+            }
+            args.viewing.told_before = state.seq;
+        }
+    }
+    if args.foreground {
+        return foreground::foreground(run, &args.viewing).await;
+    }
+    let launched = launch::launch(run).await?;
+    show(run, &launched, args).await
+}
+
+async fn show(run: &RunDir, launched: &Launch, args: StartArgs) -> Result<u8, Failure> {
+    if args.detach || args.viewing.json {
+        output::json(&launched.line())?;
+    }
+    if args.detach {
+        return Ok(exit::DONE);
+    }
+    attach(run.path(), View::choose(args.plain, args.viewing.json), false, &args.viewing).await
+}
+
+/// Attaches to a run folder on this machine.
+pub async fn attach(run_dir: &Path, view: View, read_only: bool, viewing: &Viewing) -> Result<u8, Failure> {
+    let options = options(view, read_only);
+    let connection = open(Target::Folder(run_dir.to_owned()), options).await?;
+    present(connection, view, Some(run_dir), read_only, viewing).await
+}
+
+/// How this process introduces itself when it shows a run.
+pub fn options(view: View, read_only: bool) -> ClientOptions {
+    ClientOptions {
+        role: if read_only || view != View::Workbench { WatchRole::Watch } else { WatchRole::Steer },
+        name: author_here(),
+        live: view == View::Workbench,
+        after_seq: 0,
+    }
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
+}

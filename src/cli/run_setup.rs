@@ -1,0 +1,158 @@
+//! From a configuration to a running engine: the one place where config, data, models, store and engine meet.
+//! Everything that can be wrong with a run before it starts is found here (exit code 2).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+
+use crate::config::{Config, changed_keys};
+use crate::domain::{Skill, fingerprint};
+use crate::engine::{Engine, EngineParts, Journal, live_channel, minimum_calls, run_plan};
+use crate::env::Task;
+use crate::event::{Event, LogLevel, Record, RunState};
+use crate::model::local::{LocalModel, LocalSettings};
+use crate::model::{Budget, LocalBackend, ModelStack, StackParts};
+use crate::store::{JournalFile, RunDir, RunLock, host_name, project};
+
+/// Takes the lock of a run folder, opens its journal and starts the engine: from the beginning, or from where the
+/// journal ends. The engine holds the lock.
+///
+/// # Errors
+/// Bad configuration or data, a held run, a missing worker, a minimum above the budget, a configuration that changed
+/// in a way that recorded results depend on.
+pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
+    let lock = RunLock::acquire(run_dir)?;
+    let config = Config::load(&run_dir.config_toml(), &[])?.config;
+    let task = Task::open(&config, None)?;
+    let skill = match config.env.skill_init.as_str() {
+        "" => Skill::new(""),
+        path => Skill::new(read_skill(Path::new(path))?),
+    };
+    let opened = JournalFile::open(run_dir, &lock)?;
+    let changed = changed_keys_since_start(&opened.records, &config)?;
+    let state = RunState::fold(&opened.records);
+    // A crash may have come between an event and its files.
+    project(run_dir, &state)?;
+    let seconds = active_seconds(&opened.records);
+    let budget = Arc::new(Budget::new(config.budget.clone(), state.total_usage(), seconds));
+    let journal = Journal::start(opened.journal, opened.records);
+    let stack = models(&config, &run_dir.calls(), budget, Some(&journal)).await?;
+    let plan = run_plan(&config, &task.data, stack.target.label(), stack.optimizer.label());
+    let (minimum, limit) = (minimum_calls(&plan), config.budget.max_calls);
+    if limit > 0 && minimum > limit {
+        bail!(
+            "this run needs at least {minimum} model calls, but budget.max_calls allows {limit}; raise it or shrink \
+             the run (train.num_epochs, evaluation.sel_env_num, evaluation.test_env_num)"
+        );
+    }
+    let resumed = state.info.is_some();
+    record(&journal, Event::HostStarted { host: host_name(), pid: std::process::id(), resumed })?;
+    if opened.torn_bytes > 0 {
+        let message = format!("cut a torn last line of {} bytes off the journal", opened.torn_bytes);
+        record(&journal, Event::Log { level: LogLevel::Warn, message })?;
+    }
+    if !changed.is_empty() {
+        record(&journal, Event::ConfigChanged { keys: changed })?;
+    }
+    let config_json = serde_json::to_value(&config)?;
+    Ok(crate::engine::start(EngineParts {
+        name: run_dir.name(),
+        config_hash: fingerprint([config_json.to_string().as_str()]),
+        config_json,
+        config,
+        skill,
+        data: task.data,
+        env: task.environment,
+        target: stack.target,
+        optimizer: stack.optimizer,
+        journal,
+        run_dir: run_dir.clone(),
+        live: live_channel(),
+        lock: Arc::new(lock),
+    }))
+}
+
+/// The keys of `config` that differ from what a run began with and may (`key: old -> new`).
+///
+/// # Errors
+/// Names the keys that recorded results depend on.
+pub fn changed_keys_since_start(records: &[Record], config: &Config) -> Result<Vec<String>> {
+    let began = records.iter().find_map(|record| match &record.event {
+        Event::RunStarted { config, .. } => Some(config),
+        _ => None,
+    });
+    let Some(began) = began else { return Ok(Vec::new()) };
+    let began: Config = serde_json::from_value(began.clone())
+        .context("the configuration in the journal does not read back; was it written by a newer planish?")?;
+    let changed = changed_keys(&began, config);
+    let refused: Vec<_> = changed.iter().filter(|key| !key.safe).map(ToString::to_string).collect();
+    if !refused.is_empty() {
+        bail!(
+            "the configuration changed since this run began, and its results depend on it:\n  {}\nundo the change, \
+             or start a new run with another --name",
+            refused.join("\n  ")
+        );
+    }
+    Ok(changed.iter().map(ToString::to_string).collect())
+}
+
+/// The models of a run, the worker started if a role needs it.
+///
+/// # Errors
+/// A missing key, worker or model file, each with its remedy.
+pub async fn models(
+    config: &Config,
+    calls_dir: &Path,
+    budget: Arc<Budget>,
+    journal: Option<&Arc<Journal>>,
+) -> Result<ModelStack> {
+    let local = if ModelStack::needs_local(&config.model) {
+        let journal = journal.cloned();
+        let log = Arc::new(move |level, message: String| match &journal {
+            Some(journal) => {
+                // A journal that takes no more events has its own message.
+                let _ = record(journal, Event::Log { level, message });
+            }
+            None => eprintln!("{message}"),
+        });
+        let model = LocalModel::start(LocalSettings::resolve(&config.model)?, log).await?;
+        Some(LocalBackend { chat: model.clone(), likelihood: model })
+    } else {
+        None
+    };
+    Ok(ModelStack::build(&StackParts {
+        config: &config.model,
+        base_dir: Path::new("."),
+        calls_dir,
+        budget,
+        local,
+        env: &|name| std::env::var(name).ok(),
+    })?)
+}
+
+/// Reads a skill document; CRLF becomes LF.
+///
+/// # Errors
+/// A file that is missing or not UTF-8.
+pub fn read_skill(path: &Path) -> Result<String> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read the skill {}", path.display()))?;
+    Ok(text.replace("\r\n", "\n"))
+}
+
+fn record(journal: &Journal, event: Event) -> Result<()> {
+    journal.outside(|_| Ok(event))?;
+    Ok(())
+}
+
+/// Seconds earlier hosts worked on the run: gaps between a host's last event and the next start do not count.
+fn active_seconds(records: &[Record]) -> f64 {
+    let mut milliseconds = 0;
+    for pair in records.windows(2) {
+        if !matches!(pair[1].event, Event::HostStarted { .. }) {
+            milliseconds += pair[1].at.saturating_sub(pair[0].at);
+        }
+    }
+    milliseconds as f64 / 1000.0
+}

@@ -1,0 +1,329 @@
+//! The key registry: every configuration key with its type, limits, meaning and whether a resumed run may change
+//! it. Defaults are those of [`Config::default`]; a test asserts that both have the same keys.
+
+use super::Config;
+
+/// What must lie at a path when it is not empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    File,
+    Folder,
+    /// A file, or a `demo:…` name that is no path.
+    FileOrDemo,
+}
+
+/// Type and limits of a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    Flag,
+    /// Whole number within `min..=max`.
+    Count {
+        min: u64,
+        max: u64,
+    },
+    /// Finite number within `min..=max`; `above_min` leaves `min` itself out.
+    Number {
+        min: f64,
+        max: f64,
+        above_min: bool,
+    },
+    Text,
+    /// Relative paths are taken from the folder of the file that names them (from the command line: from the
+    /// current folder).
+    Path(Expect),
+    TextList,
+    Choice(&'static [&'static str]),
+}
+
+impl Kind {
+    /// Short name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Flag => "true or false",
+            Kind::Count { .. } => "whole number",
+            Kind::Number { .. } => "number",
+            Kind::Text => "text",
+            Kind::Path(Expect::File) => "file",
+            Kind::Path(Expect::Folder) => "folder",
+            Kind::Path(Expect::FileOrDemo) => "file or demo:NAME",
+            Kind::TextList => "list of texts",
+            Kind::Choice(_) => "one of",
+        }
+    }
+
+    /// The allowed range or values, for messages and the reference; empty when anything goes.
+    pub fn limits(self) -> String {
+        match self {
+            Kind::Flag | Kind::Text | Kind::Path(_) | Kind::TextList => String::new(),
+            Kind::Count { min: 0, max: LARGEST } => "0 or more".into(),
+            Kind::Count { min, max: LARGEST } => format!("at least {min}"),
+            Kind::Count { min, max } => format!("{min} to {max}"),
+            Kind::Number { min, max: f64::INFINITY, above_min: true } => format!("above {min}"),
+            Kind::Number { min, max: f64::INFINITY, above_min: false } => format!("at least {min}"),
+            Kind::Number { min, max, above_min: true } => format!("above {min}, at most {max}"),
+            Kind::Number { min, max, above_min: false } => format!("{min} to {max}"),
+            Kind::Choice(allowed) => allowed.join(", "),
+        }
+    }
+}
+
+/// One row of the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    pub path: &'static str,
+    pub kind: Kind,
+    pub doc: &'static str,
+    /// A resumed run may have another value: no finished result depends on it.
+    pub safe_on_resume: bool,
+}
+
+const fn key(path: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { path, kind, doc, safe_on_resume: false }
+}
+
+/// A key that a resumed run may change.
+const fn safe(path: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { path, kind, doc, safe_on_resume: true }
+}
+
+/// TOML integers are signed.
+const LARGEST: u64 = i64::MAX as u64;
+
+const fn at_least(min: u64) -> Kind {
+    Kind::Count { min, max: LARGEST }
+}
+
+/// Limit of a `u32` setting.
+const fn small(min: u64) -> Kind {
+    Kind::Count { min, max: u32::MAX as u64 }
+}
+
+const fn number(min: f64, max: f64, above_min: bool) -> Kind {
+    Kind::Number { min, max, above_min }
+}
+
+const SECONDS: Kind = number(0.0, 86_400.0, true);
+
+macro_rules! role {
+    ($name:literal) => {
+        &[
+            key(
+                concat!("model.", $name, ".backend"),
+                Kind::Choice(&["openai_chat", "local", "edit_search"]),
+                "Who answers: an OpenAI-compatible server, the worker planish-torch, or the built-in edit search (optimizer only).",
+            ),
+            key(concat!("model.", $name, ".model"), Kind::Text, "Model name as the server knows it."),
+            key(
+                concat!("model.", $name, ".base_url"),
+                Kind::Text,
+                "Address of the server, up to and including /v1.",
+            ),
+            safe(
+                concat!("model.", $name, ".api_key_env"),
+                Kind::Text,
+                "Name of the environment variable that holds the key; empty with an empty api_key_file: no key is sent.",
+            ),
+            safe(
+                concat!("model.", $name, ".api_key_file"),
+                Kind::Path(Expect::File),
+                "File that holds the key.",
+            ),
+            key(
+                concat!("model.", $name, ".temperature"),
+                number(0.0, 100.0, false),
+                "Sampling temperature, 0 is greedy; not set: the server decides.",
+            ),
+            key(
+                concat!("model.", $name, ".top_p"),
+                number(0.0, 1.0, true),
+                "Nucleus sampling mass; not set: the server decides.",
+            ),
+            key(
+                concat!("model.", $name, ".top_k"),
+                small(1),
+                "Sample among the K most likely tokens; not set: the server decides.",
+            ),
+            key(concat!("model.", $name, ".max_tokens"), small(1), "Most tokens of one reply."),
+            key(concat!("model.", $name, ".stop"), Kind::TextList, "A reply ends before any of these texts."),
+            key(
+                concat!("model.", $name, ".send_seed"),
+                Kind::Flag,
+                "Send a seed per call, derived from train.seed.",
+            ),
+            key(concat!("model.", $name, ".stream"), Kind::Flag, "Stream replies."),
+        ]
+    };
+}
+
+static SECTIONS: &[&[Key]] = &[
+    &[safe(
+        "run.name",
+        Kind::Text,
+        "Folder name under the runs root; empty: made from the config's file name and the time.",
+    )],
+    role!("target"),
+    role!("optimizer"),
+    &[
+        safe(
+            "model.worker_command",
+            Kind::TextList,
+            "Worker command; empty: planish-torch beside the planish binary, else on PATH.",
+        ),
+        key(
+            "model.model_file",
+            Kind::Path(Expect::File),
+            "GGUF file for the local backend; empty: the demo model under $PLANISH_HOME.",
+        ),
+        safe("model.worker_threads", at_least(0), "Threads of the worker; 0: all cores."),
+        safe("model.worker_batch", at_least(1), "Most sequences the worker decodes at once."),
+        key(
+            "model.replay_from",
+            Kind::Path(Expect::Folder),
+            "Answer every call from this calls folder of an earlier run and make none; empty: off.",
+        ),
+        safe("model.max_retries", small(0), "Retries of one call after a retryable fault."),
+        safe("model.connect_timeout_s", SECONDS, "Longest time to connect, seconds."),
+        safe("model.read_timeout_s", SECONDS, "Longest silence inside a reply, seconds."),
+        safe("model.total_timeout_s", SECONDS, "Longest time of one attempt, seconds."),
+    ],
+    &[
+        key("train.num_epochs", small(1), "Passes over the training split."),
+        key(
+            "train.train_size",
+            at_least(0),
+            "Number of training items, checked; 0: as many as the split has.",
+        ),
+        key("train.batch_size", at_least(1), "Training items per rollout batch."),
+        key("train.accumulation", at_least(1), "Batches per optimisation step."),
+        key("train.seed", at_least(0), "Seed of every random choice of the run."),
+    ],
+    &[
+        key("gradient.minibatch_size", at_least(1), "Trajectories per analyst call."),
+        key("gradient.merge_batch_size", at_least(2), "Patches per merge call."),
+        safe("gradient.analyst_workers", at_least(1), "Optimizer calls in flight."),
+        key("gradient.failure_only", Kind::Flag, "Learn from failures only."),
+    ],
+    &[
+        key("optimizer.learning_rate", at_least(1), "Edit budget: most edits of one step."),
+        key("optimizer.min_learning_rate", at_least(0), "Edit budget at the end of the schedule."),
+        key(
+            "optimizer.lr_scheduler",
+            Kind::Choice(&["constant", "linear", "cosine"]),
+            "How the edit budget goes from learning_rate to min_learning_rate.",
+        ),
+        key("optimizer.skill_update_mode", Kind::Choice(&["patch"]), "How the skill is changed."),
+    ],
+    &[
+        key("evaluation.use_gate", Kind::Flag, "Keep a candidate only when it scores better."),
+        key(
+            "evaluation.gate_metric",
+            Kind::Choice(&["hard", "soft", "mixed"]),
+            "The score that the gate compares.",
+        ),
+        key("evaluation.gate_mixed_weight", number(0.0, 1.0, false), "Weight of soft in the mixed metric."),
+        key("evaluation.sel_env_num", at_least(0), "First N items of the selection split; 0: all."),
+        key("evaluation.test_env_num", at_least(0), "First N items of the test split; 0: all."),
+        key("evaluation.eval_test", Kind::Flag, "Test the first and the best skill at the end."),
+    ],
+    &[
+        safe(
+            "review.mode",
+            Kind::Choice(&["auto", "manual"]),
+            "Accept proposed edits unseen, or wait for a reviewer.",
+        ),
+        safe("review.timeout_s", at_least(0), "Seconds until on_timeout decides; 0: wait for ever."),
+        safe(
+            "review.on_timeout",
+            Kind::Choice(&["accept", "reject", "wait"]),
+            "What becomes of undecided edits when the time is up.",
+        ),
+    ],
+    &[
+        safe("budget.max_calls", at_least(0), "Most model calls of the run; 0: no limit."),
+        safe(
+            "budget.max_tokens",
+            at_least(0),
+            "Most tokens (prompt and completion) of the run; 0: no limit.",
+        ),
+        safe("budget.max_seconds", at_least(0), "Most seconds of the run; 0: no limit."),
+    ],
+    &[
+        key("env.kind", Kind::Choice(&["qa"]), "Environment."),
+        key(
+            "env.skill_init",
+            Kind::Path(Expect::File),
+            "Markdown file of the seed skill; empty: start from the empty skill.",
+        ),
+        key(
+            "env.split_mode",
+            Kind::Choice(&["ratio", "split_dir"]),
+            "Cut one data file by ratio, or read a folder that holds the splits.",
+        ),
+        key(
+            "env.data_path",
+            Kind::Path(Expect::FileOrDemo),
+            "Data file for ratio; demo:city, demo:domain or demo:upper generates the demo task.",
+        ),
+        key("env.split_dir", Kind::Path(Expect::Folder), "Folder with train/, val/ and test/ for split_dir."),
+        key("env.split_ratio", Kind::Text, "train:val:test, positive whole numbers."),
+        key("env.split_seed", at_least(0), "Seed of the split; 0: train.seed."),
+        key("env.limit", at_least(0), "First N items of every split; 0: all."),
+        safe("env.workers", at_least(1), "Rollouts in flight."),
+        key(
+            "env.prompt_style",
+            Kind::Choice(&["chat", "document"]),
+            "Chat messages, or one text that the model continues.",
+        ),
+        key("env.system_template", Kind::Text, "Template over the item's fields and `skill`."),
+        key("env.user_template", Kind::Text, "Template over the item's fields and `skill`."),
+        key(
+            "env.answer_rule",
+            Kind::Choice(&["tag", "regex", "last_line", "whole"]),
+            "How the answer is found in a reply.",
+        ),
+        key("env.answer_tag", Kind::Text, "Tag name for the rule tag."),
+        key(
+            "env.answer_pattern",
+            Kind::Text,
+            "Regular expression for the rule regex; its first group is the answer.",
+        ),
+        key(
+            "env.scorer",
+            Kind::Choice(&["exact", "normalized_exact", "f1", "contains", "regex", "numeric", "choice"]),
+            "How an answer is scored.",
+        ),
+        key("env.answer_field", Kind::Text, "Item field with the reference answer."),
+        key("env.type_field", Kind::Text, "Item field with the task type."),
+        key(
+            "env.numeric_tolerance",
+            number(0.0, f64::INFINITY, false),
+            "Absolute tolerance of the scorer numeric.",
+        ),
+    ],
+];
+
+/// Every key, in the order of the reference.
+pub fn keys() -> impl Iterator<Item = &'static Key> {
+    SECTIONS.iter().copied().flatten()
+}
+
+/// The row of a full key.
+pub fn find(path: &str) -> Option<&'static Key> {
+    keys().find(|key| key.path == path)
+}
+
+/// `path` is the name of a section (`train`, `model.target`).
+pub fn is_section(path: &str) -> bool {
+    keys().any(|key| key.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// Value of every key as (key, JSON), in registry order; a value that is not set is `null`.
+pub fn flatten(config: &Config) -> Vec<(&'static Key, serde_json::Value)> {
+    let tree = serde_json::to_value(config).unwrap_or_default();
+    keys()
+        .map(|key| {
+            let pointer = format!("/{}", key.path.replace('.', "/"));
+            (key, tree.pointer(&pointer).cloned().unwrap_or_default())
+        })
+        .collect()
+}

@@ -1,0 +1,133 @@
+use serde_json::json;
+
+use super::*;
+
+fn score(kind: ScorerKind, answer: &str, golds: serde_json::Value) -> Score {
+    let scorer = Scorer { kind, numeric_tolerance: 0.01 };
+    let references = scorer.references(&golds).unwrap();
+    scorer.score(answer, &references)
+}
+
+fn hard(kind: ScorerKind, answer: &str, gold: &str) -> bool {
+    score(kind, answer, json!(gold)).hard == 1.0
+}
+
+#[test]
+fn normalisation_em_and_f1_equal_the_searchqa_vectors() {
+    let vectors: serde_json::Value =
+        serde_json::from_str(include_str!("../../tests/vectors/searchqa.json")).unwrap();
+    let mut counted = 0;
+    for case in vectors["cases"].as_array().unwrap() {
+        if case["fn"] == "normalize_answer" {
+            assert_eq!(normalize(case["input"].as_str().unwrap()), case["output"].as_str().unwrap());
+            counted += 1;
+        }
+        if case["fn"] == "scores" {
+            let golds = case["input"]["gold"].as_array().unwrap();
+            let references = References(golds.iter().map(|gold| gold.as_str().unwrap().into()).collect());
+            let scorer = Scorer { kind: ScorerKind::F1, numeric_tolerance: 0.0 };
+            let score = scorer.score(case["input"]["prediction"].as_str().unwrap(), &references);
+            assert_eq!(score.hard, case["output"]["em"].as_f64().unwrap(), "{case}");
+            assert_eq!(score.soft, case["output"]["f1"].as_f64().unwrap(), "{case}");
+            counted += 1;
+        }
+    }
+    assert_eq!(counted, 16 + 15);
+}
+
+#[test]
+fn exact_groups_its_misses() {
+    assert_eq!(score(ScorerKind::Exact, "Bern", json!("Bern")).reason, "right: \"Bern\"");
+    let miss = |answer: &str| score(ScorerKind::Exact, answer, json!("Bern")).reason;
+    assert_eq!(miss("bern."), "right content in the wrong form: got \"bern.\", wanted \"Bern\"");
+    assert_eq!(miss("It is Bern."), "more than the answer: got \"It is Bern.\", wanted \"Bern\"");
+    assert_eq!(miss("Hugo"), "wrong answer: got \"Hugo\", wanted \"Bern\"");
+}
+
+#[test]
+fn the_best_of_several_references_counts() {
+    let best = score(ScorerKind::F1, "new york city", json!(["Boston", "New York", "York"]));
+    assert_eq!((best.hard, best.soft), (0.0, 0.8));
+    assert_eq!(best.reason, "partly right: got \"new york city\", wanted \"New York\" (F1 0.80)");
+    assert_eq!(score(ScorerKind::Exact, "b", json!(["a", "b"])).hard, 1.0);
+}
+
+#[test]
+fn normalized_exact_has_no_partial_credit() {
+    assert!(hard(ScorerKind::NormalizedExact, "The  Cat!", "cat"));
+    assert_eq!(score(ScorerKind::NormalizedExact, "cat dog", json!("cat")).soft, 0.0);
+}
+
+#[test]
+fn contains_looks_at_whole_words_in_order() {
+    assert!(hard(ScorerKind::Contains, "It is New York, I think.", "new york"));
+    assert!(!hard(ScorerKind::Contains, "concatenate", "cat"));
+    let partial = score(ScorerKind::Contains, "york is new", json!("New York City"));
+    assert_eq!((partial.hard, partial.soft), (0.0, 2.0 / 3.0));
+    assert!(partial.reason.starts_with("not contained: "));
+}
+
+#[test]
+fn regex_searches_the_answer() {
+    assert!(hard(ScorerKind::Regex, "about 12 apples", r"\d+ apples?"));
+    assert!(!hard(ScorerKind::Regex, "about 12 apples", r"^\d+ apples?$"));
+    assert!(score(ScorerKind::Regex, "x", json!("y")).reason.starts_with("no match: "));
+}
+
+#[test]
+fn numeric_compares_the_last_number_within_the_tolerance() {
+    for (answer, gold, equal) in [
+        ("3 + 4 = 7", "7", true),
+        ("$1,234.50", "1234.5", true),
+        ("1,2", "2", true),
+        ("-3", "-3", true),
+        ("\u{2212}3", "-3", true),
+        ("10-12", "12", true),
+        ("-3", "3", false),
+        ("7.009", "7", true),
+        ("7.02", "7", false),
+        ("1.5e3", "1500", true),
+        (".5", "0.5", true),
+        ("version 2e", "2", true),
+        ("12,345,678", "12345678", true),
+        ("1,23,456", "23456", true),
+    ] {
+        assert_eq!(hard(ScorerKind::Numeric, answer, gold), equal, "{answer} against {gold}");
+    }
+    assert!(score(ScorerKind::Numeric, "seven", json!(7)).reason.starts_with("not a number: "));
+}
+
+#[test]
+fn choice_compares_letters() {
+    assert!(hard(ScorerKind::Choice, "The answer is (c).", "C"));
+    assert!(!hard(ScorerKind::Choice, "B", "C"));
+    assert!(score(ScorerKind::Choice, "no idea", json!("C")).reason.starts_with("no choice: "));
+}
+
+#[test]
+fn unusable_references_are_named() {
+    let refuse = |kind, value: serde_json::Value| {
+        Scorer { kind, numeric_tolerance: 0.0 }.references(&value).unwrap_err()
+    };
+    assert_eq!(refuse(ScorerKind::Exact, json!([])), "the list of answers is empty");
+    assert_eq!(refuse(ScorerKind::Exact, json!(" ")), "an answer is empty");
+    assert_eq!(refuse(ScorerKind::Exact, json!(null)), "null is not a text, a number or a list of them");
+    assert!(refuse(ScorerKind::Exact, json!({"a": 1})).contains("is not a text"));
+    assert_eq!(refuse(ScorerKind::Numeric, json!("seven")), "\"seven\" has no number");
+    assert!(refuse(ScorerKind::Regex, json!("(")).contains("unclosed group"));
+    assert!(refuse(ScorerKind::Choice, json!("Paris")).contains("not a choice letter"));
+    assert!(refuse(ScorerKind::Contains, json!("the!")).contains("no words"));
+}
+
+#[test]
+fn numbers_and_truth_values_are_references_too() {
+    assert_eq!(score(ScorerKind::Exact, "12", json!(12)).hard, 1.0);
+    assert_eq!(score(ScorerKind::Exact, "true", json!([false, true])).hard, 1.0);
+}
+
+#[test]
+fn reasons_are_short_and_inert() {
+    let reason = score(ScorerKind::Exact, &"\u{1b}[31m\u{202e}".repeat(500), json!("Bern")).reason;
+    assert!(!reason.contains(['\u{1b}', '\u{202e}']), "{reason}");
+    assert!(reason.chars().count() < 1200);
+}

@@ -1,0 +1,91 @@
+//! Opens what a configuration names: the environment and its data, checked against each other, so that a run never
+//! meets an unusable item half way. Owns that check and the limits; must not run anything.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::config::{Config, EnvKind};
+use crate::domain::{Dataset, HeldOut, Item, Split};
+
+use super::Environment;
+use super::error::DataError;
+use super::qa::QaEnv;
+use super::rows::PlacedItem;
+use super::split::Splits;
+
+/// An environment with its data.
+pub struct Task {
+    pub environment: Arc<dyn Environment>,
+    pub data: Dataset,
+}
+
+impl Task {
+    /// Paths in `config` are resolved already. With `split_output`, data divided by ratio is also written there
+    /// (`train|val|test/items.json`, `split_manifest.json`).
+    ///
+    /// Every item of every split is checked: a template or scorer that cannot use it is an error that names the row.
+    pub fn open(config: &Config, split_output: Option<&Path>) -> Result<Self, DataError> {
+        let environment = match config.env.kind {
+            EnvKind::Qa => QaEnv::new(&config.env)?,
+        };
+        let splits = Splits::load(&config.env, config.train.seed)?;
+        for placed in splits.parts.iter().flatten() {
+            environment.check(&placed.item).map_err(|problem| DataError::row(&placed.place, problem))?;
+        }
+        for (split, part) in Split::ALL.into_iter().zip(&splits.parts) {
+            let needed = split != Split::Test || config.evaluation.eval_test;
+            if needed && part.is_empty() {
+                return Err(empty_split(config, split));
+            }
+        }
+        if let Some(folder) = split_output {
+            splits.write(folder)?;
+        }
+        let limit = if config.env.limit == 0 { usize::MAX } else { config.env.limit };
+        let [train, val, test] = splits.parts.map(|part| part.into_iter().take(limit).map(into_item));
+        let data = Dataset {
+            train: train.collect(),
+            val: val.map(HeldOut::new).collect(),
+            test: test.map(HeldOut::new).collect(),
+        };
+        let (wanted, loaded) = (config.train.train_size, data.train.len());
+        if wanted != 0 && wanted != loaded {
+            return Err(DataError::setting(
+                "train.train_size",
+                format!(
+                    "is {wanted}, but the train split has {loaded} items; set it to {loaded}, or to 0 for all"
+                ),
+            ));
+        }
+        Ok(Self { environment: Arc::new(environment), data })
+    }
+}
+
+fn into_item(placed: PlacedItem) -> Item {
+    placed.item
+}
+
+fn empty_split(config: &Config, split: Split) -> DataError {
+    use crate::config::SplitMode;
+    let what = match split {
+        Split::Train => "the train split is empty",
+        Split::Val => "the selection split (val) is empty, so no gate can decide",
+        Split::Test => "the test split is empty; add items or set evaluation.eval_test = false",
+    };
+    match config.env.split_mode {
+        SplitMode::SplitDir => {
+            DataError::setting("env.split_dir", format!("{what} ({})", config.env.split_dir))
+        }
+        SplitMode::Ratio => DataError::setting(
+            "env.data_path",
+            format!(
+                "{what} ({} divided by {}); give more items or another env.split_ratio",
+                config.env.data_path, config.env.split_ratio
+            ),
+        ),
+    }
+}
+
+#[cfg(test)]
+#[path = "task_tests.rs"]
+mod tests;

@@ -1,0 +1,355 @@
+//! What the mock server answers: rules that match the prompt, their answers, faults, and seeded chaos.
+//! Must not know about sockets.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::fingerprint;
+
+/// Replies that try to harm a terminal or a reader.
+pub mod hostile {
+    /// Colours, cursor movement, a window title, and a clear screen.
+    pub const ANSI: &str = "\u{1b}[31mred\u{1b}[2J\u{1b}[1;1H\u{1b}]0;owned\u{7}plain";
+    /// Writes to the clipboard.
+    pub const OSC52: &str = "before\u{1b}]52;c;b3duZWQ=\u{7}after";
+    /// Direction overrides and isolates that reorder what a person reads.
+    pub const BIDI: &str = "safe\u{202e}evil\u{2066}x\u{2069}\u{200f}";
+}
+
+/// One scripted answer: text, or a table with a fault or more detail.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Answer {
+    Text(String),
+    Fault(Fault),
+    Detailed(Detailed),
+}
+
+impl From<&str> for Answer {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+/// Text with detail.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Detailed {
+    pub text: String,
+    /// The text this many times (a 1 MB line in a short script).
+    #[serde(default = "one")]
+    pub repeat: usize,
+    /// `$1`, `$name` in the text are groups of the rule's `matches`.
+    #[serde(default)]
+    pub expand: bool,
+    #[serde(default)]
+    pub finish: Option<String>,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// What goes wrong instead of an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "fault", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Fault {
+    /// An error status with an error body.
+    Status {
+        status: u16,
+        /// `error.code` of the body.
+        #[serde(default)]
+        code: Option<String>,
+        #[serde(default)]
+        message: Option<String>,
+        /// Further header lines, such as `retry-after`.
+        #[serde(default)]
+        headers: HashMap<String, String>,
+    },
+    /// Nothing is ever sent.
+    Hang,
+    /// The answer starts, then silence.
+    Stall,
+    /// The connection closes in the middle of the answer.
+    Drop,
+    /// 200 with no text.
+    Empty,
+    /// Data that is not JSON.
+    Malformed,
+    /// An error object inside a 200.
+    ErrorInBody { code: serde_json::Value },
+    /// Bytes that are not UTF-8, inside a well-formed answer.
+    InvalidUtf8,
+    /// A complete stream without `[DONE]`.
+    NoDone,
+    /// A stream that ends cleanly in the middle of the reply (a proxy that lost its server).
+    Cut,
+    /// An answer of this many bytes, for limits.
+    Huge { bytes: usize },
+}
+
+/// Which of a rule's answers a request gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pick {
+    /// By the hash of the prompt: the same prompt always gets the same answer, in whatever order requests come.
+    #[default]
+    Prompt,
+    /// In order of arrival, starting over at the end.
+    RoundRobin,
+    /// In order of arrival, then the last one for ever.
+    Sequence,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Regular expression on the last message, or on the text prompt; absent: any.
+    #[serde(default)]
+    pub matches: Option<String>,
+    /// Regular expression on the first system message (what tells the stages apart); absent: any.
+    #[serde(default)]
+    pub system: Option<String>,
+    pub answers: Vec<Answer>,
+    #[serde(default)]
+    pub pick: Pick,
+}
+
+/// Faults thrown at random: which requests they hit depends on the seed, the body and how often that body came.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chaos {
+    pub seed: u64,
+    /// Share of requests that a fault hits, 0 to 1.
+    pub rate: f64,
+    pub faults: Vec<Fault>,
+}
+
+/// A whole script. The first rule that matches answers; a request that none matches gets status 404.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Script {
+    pub latency_ms: u64,
+    /// Characters per stream chunk; 0: 8.
+    pub chunk: usize,
+    /// Pause before every stream chunk, to watch text arrive.
+    pub chunk_delay_ms: u64,
+    /// Leave usage out of answers.
+    pub no_usage: bool,
+    pub chaos: Option<Chaos>,
+    pub rules: Vec<Rule>,
+}
+
+/// Why a script cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    #[error("{file}: {why}")]
+    Unreadable { file: String, why: String },
+    #[error("rule {rule}: {why}")]
+    BadRule { rule: usize, why: String },
+}
+
+impl Script {
+    /// Every request gets these answers, one after the other, the last one for ever.
+    pub fn sequence(answers: impl IntoIterator<Item = Answer>) -> Self {
+        let answers = answers.into_iter().collect();
+        Self { rules: vec![Rule { answers, pick: Pick::Sequence, ..Rule::default() }], ..Self::default() }
+    }
+
+    /// Reads a script: JSON if the name ends in `.json`, else TOML.
+    ///
+    /// # Errors
+    /// The file cannot be read or does not parse; the text names file and line.
+    pub fn load(path: &Path) -> Result<Self, ScriptError> {
+        let unreadable = |why: String| ScriptError::Unreadable { file: path.display().to_string(), why };
+        let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+        let script: Self = if path.extension().is_some_and(|extension| extension == "json") {
+            serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?
+        } else {
+            toml::from_str(&text).map_err(|error| unreadable(error.to_string()))?
+        };
+        Playbook::new(script.clone()).map_err(|error| unreadable(error.to_string()))?;
+        Ok(script)
+    }
+}
+
+/// A compiled script with its counters.
+#[derive(Debug)]
+pub(super) struct Playbook {
+    script: Script,
+    rules: Vec<(Option<Regex>, Option<Regex>, usize)>,
+    seen: HashMap<String, u32>,
+}
+
+/// What the server shall do with one request.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Act {
+    Reply { text: String, finish: String },
+    Fault(Fault),
+}
+
+impl Playbook {
+    pub(super) fn new(script: Script) -> Result<Self, ScriptError> {
+        let mut rules = Vec::new();
+        for (index, rule) in script.rules.iter().enumerate() {
+            let bad = |why: String| ScriptError::BadRule { rule: index + 1, why };
+            if rule.answers.is_empty() {
+                return Err(bad("no answers".into()));
+            }
+            let compile = |pattern: &Option<String>| {
+                pattern.as_deref().map(Regex::new).transpose().map_err(|error| bad(error.to_string()))
+            };
+            rules.push((compile(&rule.matches)?, compile(&rule.system)?, 0));
+        }
+        Ok(Self { script, rules, seen: HashMap::new() })
+    }
+
+    pub(super) fn script(&self) -> &Script {
+        &self.script
+    }
+
+    /// Decides on one request: `system` and `last` are its messages, `body` is all of it.
+    pub(super) fn act(&mut self, system: &str, last: &str, body: &str) -> Act {
+        if let Some(fault) = self.chaos(body) {
+            return Act::Fault(fault);
+        }
+        for (rule, (matches, on_system, count)) in self.script.rules.iter().zip(&mut self.rules) {
+            let hit = matches.as_ref().is_none_or(|pattern| pattern.is_match(last))
+                && on_system.as_ref().is_none_or(|pattern| pattern.is_match(system));
+            if !hit {
+                continue;
+            }
+            let n = rule.answers.len();
+            let index = match rule.pick {
+                Pick::Prompt => (draw(&[system, last]) * n as f64) as usize,
+                Pick::RoundRobin => *count % n,
+                Pick::Sequence => *count,
+            };
+            *count += 1;
+            return rule.answers[index.min(n - 1)].act(matches.as_ref(), last);
+        }
+        Act::Fault(Fault::Status {
+            status: 404,
+            code: Some("no_rule".into()),
+            message: Some("no rule of the mock script matches".into()),
+            headers: HashMap::new(),
+        })
+    }
+
+    fn chaos(&mut self, body: &str) -> Option<Fault> {
+        let chaos = self.script.chaos.as_ref().filter(|chaos| !chaos.faults.is_empty())?;
+        let times = self.seen.entry(fingerprint([body])).or_default();
+        *times += 1;
+        let draw = |salt: &str| draw(&[&chaos.seed.to_string(), body, &times.to_string(), salt]);
+        if draw("hit") >= chaos.rate {
+            return None;
+        }
+        let index = (draw("which") * chaos.faults.len() as f64) as usize;
+        chaos.faults.get(index).cloned()
+    }
+}
+
+impl Answer {
+    fn act(&self, matches: Option<&Regex>, last: &str) -> Act {
+        match self {
+            Answer::Text(text) => Act::Reply { text: text.clone(), finish: "stop".into() },
+            Answer::Fault(fault) => Act::Fault(fault.clone()),
+            Answer::Detailed(detailed) => {
+                let mut text = detailed.text.repeat(detailed.repeat);
+                if detailed.expand
+                    && let Some(captures) = matches.and_then(|pattern| pattern.captures(last))
+                {
+                    let mut expanded = String::new();
+                    captures.expand(&text, &mut expanded);
+                    text = expanded;
+                }
+                Act::Reply { text, finish: detailed.finish.clone().unwrap_or_else(|| "stop".into()) }
+            }
+        }
+    }
+}
+
+/// A number in [0, 1) that depends on nothing but the texts.
+fn draw(texts: &[&str]) -> f64 {
+    let digest = fingerprint(texts.iter().copied());
+    u32::from_str_radix(&digest[..8], 16).map_or(0.0, |bits| f64::from(bits) / 4_294_967_296.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(act: Act) -> String {
+        match act {
+            Act::Reply { text, .. } => text,
+            Act::Fault(fault) => format!("{fault:?}"),
+        }
+    }
+
+    #[test]
+    fn reads_toml_rules_and_expands_groups() {
+        let script: Script = toml::from_str(
+            r#"
+            latency_ms = 3
+            [[rules]]
+            system = "analyst"
+            answers = ["{}"]
+            [[rules]]
+            matches = "in (\\w+)"
+            answers = [{ text = "$1", expand = true }]
+            [[rules]]
+            pick = "sequence"
+            answers = [{ fault = "status", status = 429, headers = { retry-after = "1" } }, "fine", { fault = "hang" }]
+            "#,
+        )
+        .unwrap();
+        let mut book = Playbook::new(script).unwrap();
+        assert_eq!(text(book.act("you are an analyst", "in Rome", "")), "{}");
+        assert_eq!(text(book.act("", "lives in Rome", "")), "Rome");
+        assert!(text(book.act("", "x", "")).contains("429"));
+        assert_eq!(text(book.act("", "x", "")), "fine");
+        assert_eq!([book.act("", "x", ""), book.act("", "x", "")], [(); 2].map(|()| Act::Fault(Fault::Hang)));
+    }
+
+    #[test]
+    fn prompt_picks_do_not_depend_on_order() {
+        let rule = Rule { answers: ["a", "b", "c"].map(Answer::from).into(), ..Rule::default() };
+        let script = Script { rules: vec![rule], ..Script::default() };
+        let answers = |order: &[u32]| {
+            let mut book = Playbook::new(script.clone()).unwrap();
+            order.iter().map(|n| (*n, text(book.act("", &n.to_string(), "")))).collect::<HashMap<_, _>>()
+        };
+        let forward = answers(&(0..30).collect::<Vec<_>>());
+        assert_eq!(forward, answers(&(0..30).rev().collect::<Vec<_>>()));
+        assert_eq!(forward.values().collect::<std::collections::HashSet<_>>().len(), 3);
+    }
+
+    #[test]
+    fn chaos_hits_about_its_rate_and_the_same_requests_each_time() {
+        let chaos = Chaos { seed: 7, rate: 0.3, faults: vec![Fault::Hang, Fault::Drop] };
+        let rule = Rule { answers: vec!["ok".into()], ..Rule::default() };
+        let script = Script { chaos: Some(chaos), rules: vec![rule], ..Script::default() };
+        let hits = || {
+            let mut book = Playbook::new(script.clone()).unwrap();
+            (0..1000).filter(|n| text(book.act("", "", &n.to_string())) != "ok").collect::<Vec<_>>()
+        };
+        assert_eq!(hits(), hits());
+        assert!((250..350).contains(&hits().len()), "{}", hits().len());
+    }
+
+    #[test]
+    fn bad_scripts_are_refused_with_their_place() {
+        let rule = Rule { matches: Some("(".into()), answers: vec!["a".into()], ..Rule::default() };
+        let script = Script {
+            rules: vec![Rule { answers: vec!["a".into()], ..Rule::default() }, rule],
+            ..Script::default()
+        };
+        assert!(Playbook::new(script).unwrap_err().to_string().starts_with("rule 2: "));
+        assert!(
+            Script::load(Path::new("no/such.toml")).unwrap_err().to_string().starts_with("no/such.toml: ")
+        );
+    }
+}

@@ -1,0 +1,252 @@
+//! The retry policy: which faults of a call are worth another attempt, and after what wait. Must not do any IO.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use crate::domain::fingerprint;
+
+/// Statuses that another attempt may cure.
+const RETRYABLE: [u16; 9] = [408, 409, 425, 429, 500, 502, 503, 504, 529];
+
+/// Error codes that no attempt cures, whatever the status.
+const HOPELESS: [&str; 5] = [
+    "insufficient_quota",
+    "credit_balance_exhausted",
+    "enforced_spend_limit_reached",
+    "content_filter",
+    "context_length_exceeded",
+];
+
+/// Longest error text that is kept.
+const MESSAGE_CHARS: usize = 400;
+
+/// How often and how patiently a call is tried again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RetryPolicy {
+    /// Attempts after the first one.
+    pub max_retries: u32,
+    /// First wait; it doubles with every attempt.
+    pub base: Duration,
+    /// Longest wait that this side chooses.
+    pub longest: Duration,
+    /// Longest wait that a server may ask for.
+    pub cap: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            max_retries: 5,
+            base: Duration::from_millis(500),
+            longest: Duration::from_secs(8),
+            cap: Duration::from_secs(60),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// Wait before attempt `retry + 1` (from 0): what the server asked for, else min(longest, base * 2^retry) less up
+    /// to 25 %. The jitter comes from the call's path: calls spread out, and a run repeats itself.
+    pub fn wait(&self, retry: u32, asked: Option<Duration>, path: &str) -> Duration {
+        if let Some(asked) = asked {
+            return asked.min(self.cap);
+        }
+        let doubled = self.base.saturating_mul(2_u32.saturating_pow(retry.min(30)));
+        let chosen = doubled.min(self.longest);
+        let digest = fingerprint([path, &retry.to_string()]);
+        let share =
+            u32::from_str_radix(&digest[..6], 16).map_or(0.0, |bits| f64::from(bits) / f64::from(0xff_ffff));
+        chosen.mul_f64(1.0 - 0.25 * share)
+    }
+}
+
+/// Why one attempt gave no reply.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fault {
+    /// Worth another attempt, after `wait` if the server named one.
+    Temporary { message: String, wait: Option<Duration> },
+    /// The key is missing, wrong or not allowed: every other call would fail as well.
+    Authentication { message: String },
+    /// The same request would be refused again.
+    Refused { status: u16, message: String },
+}
+
+impl Fault {
+    pub fn temporary(message: impl Into<String>) -> Self {
+        Self::Temporary { message: message.into(), wait: None }
+    }
+
+    /// Judges an answer with an error status, or an error object inside a 200 (then `status` is its own code, or 200).
+    pub fn of_answer(status: u16, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Self {
+        let error = ErrorBody::read(body);
+        let message = error.message;
+        if matches!(status, 401 | 403) {
+            return Self::Authentication { message };
+        }
+        let hopeless = error.codes.iter().any(|code| HOPELESS.contains(&code.as_str()));
+        let retry = match header(headers, "x-should-retry") {
+            _ if hopeless => false,
+            Some("true") => true,
+            Some("false") => false,
+            _ => RETRYABLE.contains(&status) || status == 200,
+        };
+        if retry {
+            Self::Temporary { message: format!("status {status}: {message}"), wait: asked_wait(headers, now) }
+        } else {
+            Self::Refused { status, message }
+        }
+    }
+}
+
+/// `retry-after-ms`, else `retry-after` as seconds or as an HTTP date.
+fn asked_wait(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let seconds = |text: &str| text.trim().parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));
+    if let Some(ms) = header(headers, "retry-after-ms").and_then(seconds) {
+        return Some(Duration::from_secs_f64(ms / 1000.0));
+    }
+    let after = header(headers, "retry-after")?;
+    match seconds(after) {
+        Some(seconds) => Some(Duration::from_secs_f64(seconds)),
+        None => {
+            let date = httpdate::parse_http_date(after).ok()?;
+            Some(date.duration_since(now).unwrap_or_default())
+        }
+    }
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Message and codes of an error body in any of the shapes servers send.
+struct ErrorBody {
+    message: String,
+    codes: Vec<String>,
+}
+
+impl ErrorBody {
+    fn read(body: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(body);
+        let Ok(value) = serde_json::from_str::<Value>(&text) else {
+            return Self { message: one_line(&text), codes: Vec::new() };
+        };
+        let value = value.get(0).unwrap_or(&value);
+        let error = value.get("error").unwrap_or(value);
+        let message = match (error, error.get("message")) {
+            (Value::String(message), _) | (_, Some(Value::String(message))) => one_line(message),
+            _ => one_line(&text),
+        };
+        let codes = ["code", "type"].iter().filter_map(|name| error.get(name)?.as_str().map(str::to_owned));
+        Self { message, codes: codes.collect() }
+    }
+}
+
+/// One inert line of untrusted text.
+fn one_line(text: &str) -> String {
+    let line: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MESSAGE_CHARS).collect();
+    let line = line.trim();
+    if line.is_empty() { "no message".to_owned() } else { line.to_owned() }
+}
+
+/// Status an error object names itself (aggregators send it inside a 200), else 200.
+pub fn status_in_error(error: &Value) -> u16 {
+    let code = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+    code.filter(|code| (400..600).contains(code)).unwrap_or(200)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    fn judge(status: u16, pairs: &[(&'static str, &str)], body: &str) -> Fault {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        Fault::of_answer(status, &headers(pairs), body.as_bytes(), now)
+    }
+
+    #[test]
+    fn waits_double_with_downward_jitter_and_a_ceiling() {
+        let policy = RetryPolicy::default();
+        for (retry, full) in [(0, 0.5), (1, 1.0), (2, 2.0), (3, 4.0), (4, 8.0), (5, 8.0), (40, 8.0)] {
+            for path in ["a", "b", "c", "d"] {
+                let wait = policy.wait(retry, None, path).as_secs_f64();
+                assert!((0.75 * full..=full).contains(&wait), "{retry}: {wait}");
+            }
+        }
+        assert_eq!(policy.wait(1, None, "a"), policy.wait(1, None, "a"));
+        assert_ne!(policy.wait(1, None, "a"), policy.wait(1, None, "b"));
+        assert_eq!(policy.wait(0, Some(Duration::from_secs(7)), "a"), Duration::from_secs(7));
+        assert_eq!(policy.wait(0, Some(Duration::from_secs(700)), "a"), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn retries_exactly_the_curable_statuses() {
+        for status in [408, 409, 425, 429, 500, 502, 503, 504, 529] {
+            assert!(matches!(judge(status, &[], "{}"), Fault::Temporary { .. }), "{status}");
+        }
+        for status in [300, 400, 402, 404, 413, 422, 501] {
+            assert!(matches!(judge(status, &[], "{}"), Fault::Refused { .. }), "{status}");
+        }
+        for status in [401, 403] {
+            let fault = judge(status, &[("x-should-retry", "true")], r#"{"error":{"message":"no key"}}"#);
+            assert_eq!(fault, Fault::Authentication { message: "no key".into() });
+        }
+    }
+
+    #[test]
+    fn codes_and_headers_overrule_the_status() {
+        for code in HOPELESS {
+            let body = format!(r#"{{"error":{{"message":"m","code":"{code}"}}}}"#);
+            let fault = judge(429, &[("x-should-retry", "true")], &body);
+            assert_eq!(fault, Fault::Refused { status: 429, message: "m".into() });
+        }
+        assert!(matches!(judge(500, &[("x-should-retry", "false")], ""), Fault::Refused { .. }));
+        assert!(matches!(judge(400, &[("x-should-retry", "true")], ""), Fault::Temporary { .. }));
+    }
+
+    #[test]
+    fn reads_every_form_of_retry_after() {
+        for (pairs, want) in [
+            (vec![("retry-after-ms", "1500"), ("retry-after", "9")], Some(1.5)),
+            (vec![("retry-after", "2")], Some(2.0)),
+            (vec![("retry-after", "0.25")], Some(0.25)),
+            (vec![("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT")], Some(30.0)),
+            (vec![("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT")], Some(0.0)),
+            (vec![("retry-after", "soon")], None),
+            (vec![("retry-after", "-3")], None),
+            (vec![], None),
+        ] {
+            let Fault::Temporary { wait, .. } = judge(429, &pairs, "{}") else { panic!("not temporary") };
+            assert_eq!(wait.map(|wait| wait.as_secs_f64()), want, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn reads_every_shape_of_error_body() {
+        for (body, want) in [
+            (r#"{"error":{"message":"deep"}}"#, "deep"),
+            (r#"[{"error":{"message":"in a list"}}]"#, "in a list"),
+            (r#"{"error":"plain"}"#, "plain"),
+            (r#"{"message":"top"}"#, "top"),
+            ("<html>\u{1b}[31mbad\r\ngateway", "<html> [31mbad  gateway"),
+            ("", "no message"),
+        ] {
+            assert_eq!(judge(400, &[], body), Fault::Refused { status: 400, message: want.into() });
+        }
+        assert!(
+            matches!(judge(400, &[], &"x".repeat(9999)), Fault::Refused { message, .. } if message.len() == 400)
+        );
+    }
+
+    #[test]
+    fn an_error_object_may_name_its_status() {
+        assert_eq!(status_in_error(&serde_json::json!({"code": 502})), 502);
+        assert_eq!(status_in_error(&serde_json::json!({"code": "server_error"})), 200);
+    }
+}

@@ -1,0 +1,223 @@
+//! Builds the models of a run from its configuration: keys, addresses, and the order of the layers around each model
+//! (recording outside, then the budget, then the model). Must not start the local worker: that is handed in.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use super::edit_search::EditSearch;
+use super::{
+    ApiKey, Budget, CallStore, ChatModel, HttpSettings, HttpSetupError, Likelihood, LiveSink, Metered,
+    ModelError, OpenAiChat, Recorded, Redactor, Replay, RetryPolicy,
+};
+use crate::config::{Backend, ModelConfig, RoleConfig};
+use crate::domain::{ChatReply, ChatRequest, Role};
+
+/// The running local worker, as a model and as a scorer.
+#[derive(Clone)]
+pub struct LocalBackend {
+    pub chat: Arc<dyn ChatModel>,
+    pub likelihood: Arc<dyn Likelihood>,
+}
+
+/// What a stack is built from.
+pub struct StackParts<'a> {
+    pub config: &'a ModelConfig,
+    /// Folder of the config file: relative paths in it start here.
+    pub base_dir: &'a Path,
+    /// The run's `calls` folder.
+    pub calls_dir: &'a Path,
+    pub budget: Arc<Budget>,
+    /// Needed when [`ModelStack::needs_local`] says so.
+    pub local: Option<LocalBackend>,
+    /// Reads an environment variable (a parameter so that tests need no process-wide state).
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// The models of a run.
+#[derive(Clone)]
+pub struct ModelStack {
+    pub target: Arc<dyn ChatModel>,
+    pub optimizer: Arc<dyn ChatModel>,
+    /// Knows the run's keys; to be applied to any other text that leaves the process.
+    pub redactor: Arc<Redactor>,
+}
+
+/// Why the models cannot be built: always something to change in the configuration or its surroundings.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    #[error(
+        "model.{role}.api_key_env names the environment variable {variable}, which is not set; set it, or name a file in model.{role}.api_key_file"
+    )]
+    MissingVariable { role: &'static str, variable: String },
+    #[error("model.{role}.api_key_file {}: {why}", file.display())]
+    KeyFile { role: &'static str, file: PathBuf, why: String },
+    #[error("model.{role} names both api_key_env and api_key_file; keep one")]
+    TwoKeys { role: &'static str },
+    #[error("model.{role}.{key} is empty; {remedy}")]
+    Missing { role: &'static str, key: &'static str, remedy: &'static str },
+    #[error("model.{role}: {source}")]
+    Http { role: &'static str, source: HttpSetupError },
+    #[error(
+        "model.target.backend = \"edit_search\": the edit search is no model; it serves the optimizer only"
+    )]
+    EditSearchTarget,
+    #[error("model.{role}.backend = \"{backend}\" needs the local worker, which was not started")]
+    NoWorker { role: &'static str, backend: &'static str },
+    #[error("model.replay_from: {0}")]
+    Replay(ModelError),
+    #[error(transparent)]
+    Store(ModelError),
+}
+
+impl ModelStack {
+    /// Whether the local worker must run: as a model, or as the scorer of the edit search.
+    pub fn needs_local(config: &ModelConfig) -> bool {
+        config.replay_from.is_empty()
+            && [&config.target, &config.optimizer].iter().any(|role| role.backend != Backend::OpenaiChat)
+    }
+
+    /// # Errors
+    /// See [`SetupError`]; nothing has been called yet.
+    pub fn build(parts: &StackParts<'_>) -> Result<Self, SetupError> {
+        let config = parts.config;
+        if !config.replay_from.is_empty() {
+            let store = CallStore::new(parts.base_dir.join(&config.replay_from));
+            let open = |role| Replay::open(store.clone(), role).map_err(SetupError::Replay);
+            let (target, optimizer) = (open(Role::Target)?, open(Role::Optimizer)?);
+            let redactor = Arc::new(Redactor::new([]));
+            return Ok(Self { target: Arc::new(target), optimizer: Arc::new(optimizer), redactor });
+        }
+        let target_key = parts.key(Role::Target, &config.target)?;
+        let optimizer_key = parts.key(Role::Optimizer, &config.optimizer)?;
+        let keys = [&target_key, &optimizer_key].into_iter().flatten().map(|key| key.secret.clone());
+        let redactor = Arc::new(Redactor::new(keys));
+        Ok(Self {
+            target: parts.role(Role::Target, &config.target, target_key, &redactor)?,
+            optimizer: parts.role(Role::Optimizer, &config.optimizer, optimizer_key, &redactor)?,
+            redactor,
+        })
+    }
+}
+
+impl StackParts<'_> {
+    fn role(
+        &self,
+        role: Role,
+        config: &RoleConfig,
+        key: Option<ApiKey>,
+        redactor: &Arc<Redactor>,
+    ) -> Result<Arc<dyn ChatModel>, SetupError> {
+        match config.backend {
+            Backend::OpenaiChat => {
+                let settings = self.http_settings(role.name(), config, key)?;
+                let model = OpenAiChat::new(settings, Arc::clone(redactor))
+                    .map_err(|source| SetupError::Http { role: role.name(), source })?;
+                self.layered(Metered::new(model, Arc::clone(&self.budget)).estimating(), role, redactor)
+            }
+            Backend::Local => {
+                let model = Shared(self.local(role, "local")?.chat);
+                self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
+            }
+            Backend::EditSearch => {
+                if role == Role::Target {
+                    return Err(SetupError::EditSearchTarget);
+                }
+                let local = self.local(role, "edit_search")?;
+                let model = EditSearch::new(local.likelihood, local.chat.label());
+                self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
+            }
+        }
+    }
+
+    fn layered<M: ChatModel + 'static>(
+        &self,
+        model: M,
+        role: Role,
+        redactor: &Arc<Redactor>,
+    ) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let recorded = Recorded::new(model, role, CallStore::new(self.calls_dir), Arc::clone(redactor));
+        Ok(Arc::new(recorded.map_err(SetupError::Store)?))
+    }
+
+    fn local(&self, role: Role, backend: &'static str) -> Result<LocalBackend, SetupError> {
+        self.local.clone().ok_or(SetupError::NoWorker { role: role.name(), backend })
+    }
+
+    fn http_settings(
+        &self,
+        role: &'static str,
+        config: &RoleConfig,
+        key: Option<ApiKey>,
+    ) -> Result<HttpSettings, SetupError> {
+        if config.base_url.is_empty() {
+            let remedy = "give the server's address up to and including /v1";
+            return Err(SetupError::Missing { role, key: "base_url", remedy });
+        }
+        if config.model.is_empty() {
+            let remedy = "give the model's name as the server knows it";
+            return Err(SetupError::Missing { role, key: "model", remedy });
+        }
+        let models = self.config;
+        Ok(HttpSettings {
+            base_url: config.base_url.clone(),
+            model: config.model.clone(),
+            key,
+            stream: config.stream,
+            connect_timeout: seconds(models.connect_timeout_s),
+            read_timeout: seconds(models.read_timeout_s),
+            total_timeout: seconds(models.total_timeout_s),
+            retry: RetryPolicy { max_retries: models.max_retries, ..RetryPolicy::default() },
+        })
+    }
+
+    fn key(&self, role: Role, config: &RoleConfig) -> Result<Option<ApiKey>, SetupError> {
+        let role = role.name();
+        match (config.api_key_env.as_str(), config.api_key_file.as_str()) {
+            _ if config.backend != Backend::OpenaiChat => Ok(None),
+            ("", "") => Ok(None),
+            ("", file) => {
+                let file = self.base_dir.join(file);
+                let secret = match std::fs::read_to_string(&file) {
+                    Ok(text) => text.trim().to_owned(),
+                    Err(error) => return Err(SetupError::KeyFile { role, file, why: error.to_string() }),
+                };
+                if secret.is_empty() {
+                    return Err(SetupError::KeyFile { role, file, why: "the file is empty".into() });
+                }
+                Ok(Some(ApiKey { secret, origin: format!("file {}", file.display()) }))
+            }
+            (variable, "") => match (self.env)(variable).map(|text| text.trim().to_owned()) {
+                Some(secret) if !secret.is_empty() => {
+                    Ok(Some(ApiKey { secret, origin: format!("environment variable {variable}") }))
+                }
+                Some(_) | None => Err(SetupError::MissingVariable { role, variable: variable.to_owned() }),
+            },
+            (_, _) => Err(SetupError::TwoKeys { role }),
+        }
+    }
+}
+
+/// A time limit of the configuration; 0 (or what is no time at all) means none.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero()).unwrap_or(Duration::MAX)
+}
+
+/// One worker behind several roles.
+struct Shared(Arc<dyn ChatModel>);
+
+impl ChatModel for Shared {
+    fn label(&self) -> &str {
+        self.0.label()
+    }
+
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        live: &'a LiveSink,
+    ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
+        self.0.chat(request, live)
+    }
+}

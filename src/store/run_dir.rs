@@ -1,0 +1,147 @@
+//! Paths of one run (DESIGN 4). A run folder may be moved or copied: nothing here is remembered as absolute.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+use crate::config::check_run_name;
+
+/// The folder of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+impl RunDir {
+    /// Makes the folder `root/name`. An empty one that is there already is taken (a start that got no further).
+    ///
+    /// # Errors
+    /// A bad name, a folder with content, or the disk's.
+    pub fn create(root: &Path, name: &str) -> Result<Self, StoreError> {
+        check_run_name(name).map_err(|problem| StoreError::BadName { problem })?;
+        let path = root.join(name);
+        fs::create_dir_all(&path).map_err(StoreError::io("create", &path))?;
+        let mut entries = fs::read_dir(&path).map_err(StoreError::io("read", &path))?;
+        if entries.next().is_some() {
+            return Err(StoreError::Exists { path });
+        }
+        Ok(Self { path })
+    }
+
+    /// An existing run: a folder with a journal or at least a resolved config.
+    ///
+    /// # Errors
+    /// [`StoreError::NotARun`].
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let run = Self { path: path.to_owned() };
+        if run.events().is_file() || run.config_toml().is_file() {
+            Ok(run)
+        } else {
+            Err(StoreError::NotARun { path: run.path })
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Name of the folder.
+    pub fn name(&self) -> String {
+        let absolute = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        absolute.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// The resolved config.
+    pub fn config_toml(&self) -> PathBuf {
+        self.path.join("config.toml")
+    }
+
+    /// The journal.
+    pub fn events(&self) -> PathBuf {
+        self.path.join("events.jsonl")
+    }
+
+    pub fn snapshot(&self) -> PathBuf {
+        self.path.join("snapshot.json")
+    }
+
+    pub fn host_json(&self) -> PathBuf {
+        self.path.join("host.json")
+    }
+
+    pub fn host_log(&self) -> PathBuf {
+        self.path.join("host.log")
+    }
+
+    pub fn lock(&self) -> PathBuf {
+        self.path.join("run.lock")
+    }
+
+    /// Folder of recorded model calls.
+    pub fn calls(&self) -> PathBuf {
+        self.path.join("calls")
+    }
+
+    pub fn best_skill(&self) -> PathBuf {
+        self.path.join("best_skill.md")
+    }
+
+    /// The skill that was current after step `step`; step 0 is the start.
+    pub fn skill_version(&self, step: u32) -> PathBuf {
+        self.path.join(skill_version_name(step))
+    }
+
+    pub fn step(&self, step: u32) -> PathBuf {
+        self.path.join(format!("steps/step_{step:04}"))
+    }
+}
+
+/// Path of a skill version relative to its run.
+pub(super) fn skill_version_name(step: u32) -> String {
+    format!("skills/skill_v{step:04}.md")
+}
+
+/// Name of a run that was given none: the config's file name and the time (Unix milliseconds), as UTC.
+pub fn default_run_name(config: &Path, now_ms: u64) -> String {
+    let stem = config.file_stem().unwrap_or_default().to_string_lossy();
+    let plain: String =
+        stem.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).take(40).collect();
+    let stem = plain.trim_start_matches('-');
+    let stem = if stem.is_empty() { "run" } else { stem };
+    let time =
+        jiff::Timestamp::from_millisecond(i64::try_from(now_ms).unwrap_or_default()).unwrap_or_default();
+    format!("{stem}-{}", time.strftime("%Y%m%d-%H%M%S"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn create_refuses_what_is_there_and_open_what_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let run = RunDir::create(&root.path().join("runs"), "one").unwrap();
+        assert_eq!(run.name(), "one");
+        assert!(matches!(RunDir::open(run.path()), Err(StoreError::NotARun { .. })));
+        RunDir::create(&root.path().join("runs"), "one").unwrap();
+        fs::write(run.config_toml(), "").unwrap();
+        assert_eq!(RunDir::open(run.path()).unwrap(), run);
+        let told = RunDir::create(&root.path().join("runs"), "one").unwrap_err().to_string();
+        assert!(told.contains("planish resume"), "{told}");
+        assert!(matches!(RunDir::create(root.path(), "../up"), Err(StoreError::BadName { .. })));
+        assert!(matches!(RunDir::open(&root.path().join("none")), Err(StoreError::NotARun { .. })));
+    }
+
+    #[test]
+    fn default_names_are_names() {
+        for (file, expected) in [
+            ("configs/demo.toml", "demo-20260309-141500"),
+            ("..toml", "run-20260309-141500"),
+            ("my run!.toml", "my-run--20260309-141500"),
+        ] {
+            let name = default_run_name(Path::new(file), 1_773_065_700_123);
+            assert_eq!(name, expected);
+            assert_eq!(check_run_name(&name), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Hosts that outlive their starter, clients that come and go, review by command, signals.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::Child;
+use std::time::Duration;
+
+use planish::client::{ClientEvent, ClientOptions, Connection, Target, open};
+use planish::domain::Author;
+use planish::event::{HostLine, RunState, RunStatus, WatchRole};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::place::{Done, Place, kind, script};
+
+/// Generous: only a hang gets there.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Follows a run until its state is as wanted.
+struct Watcher {
+    connection: Connection,
+    state: RunState,
+}
+
+impl Watcher {
+    async fn of(run: PathBuf) -> Self {
+        let name = Author("watcher".into());
+        let options = ClientOptions { role: WatchRole::Watch, name, live: false, after_seq: 0 };
+        Self { connection: open(Target::Folder(run), options).await.unwrap(), state: RunState::default() }
+    }
+
+    async fn until(&mut self, wanted: impl Fn(&RunState) -> bool) {
+        let follow = async {
+            while !wanted(&self.state) {
+                if let ClientEvent::Line(HostLine::Event(record)) =
+                    self.connection.events.recv().await.unwrap()
+                {
+                    self.state.apply(&record);
+                }
+            }
+        };
+        tokio::time::timeout(DEADLINE, follow).await.expect("the run did not get there");
+    }
+}
+
+fn ended(state: &RunState) -> bool {
+    matches!(state.status, RunStatus::Ended { .. })
+}
+
+/// Starts a run with a host of its own and returns the host's pid.
+fn detach(place: &Place, arguments: &[&str]) -> i32 {
+    let done = place.planish(&[arguments, &["--detach"]].concat());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let lines = done.json();
+    assert_eq!(lines.iter().map(kind).collect::<Vec<_>>(), ["launch"]);
+    i32::try_from(lines[0]["launch"]["pid"].as_i64().unwrap()).unwrap()
+}
+
+fn signal(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+fn slow() -> Value {
+    let mut script = script();
+    script["latency_ms"] = json!(20);
+    script
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_detached_run_goes_on_and_can_be_attached() {
+    let place = Place::with(slow()).await;
+    let host = detach(&place, &["run", "run.toml", "--name", "one"]);
+    // The terminal's hangup does not reach it, and one sent on purpose does not end it.
+    signal(host, Signal::HUP);
+    let attached = place.planish(&["attach", "one", "--read-only"]);
+    assert_eq!(attached.code, Some(0), "{attached:?}");
+    let again = place.planish(&["ctl", "one", "show", "--json"]).json();
+    assert_eq!(again[0]["status"], "completed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn run_of_a_living_run_attaches_to_its_host() {
+    let place = Place::with(slow()).await;
+    let host = detach(&place, &["run", "run.toml", "--name", "one", "-o", "review.mode=manual"]);
+    let again = detach(&place, &["run", "run.toml", "--name", "one", "-o", "review.mode=manual"]);
+    assert_eq!(host, again);
+    let refused = place.planish(&["resume", "one", "--foreground"]);
+    assert_eq!((refused.code, refused.err.contains("already served")), (Some(2), true), "{refused:?}");
+    assert_eq!(place.planish(&["ctl", "one", "cancel"]).code, Some(0));
+    Watcher::of(place.path("runs/one")).await.until(ended).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_review_is_decided_by_command() {
+    let place = Place::new().await;
+    detach(&place, &["run", "run.toml", "--name", "one", "-o", "review.mode=manual"]);
+    let mut watcher = Watcher::of(place.path("runs/one")).await;
+    watcher.until(|state| state.open_review().is_some()).await;
+
+    let shown = place.planish(&["ctl", "one", "show", "--json"]).json().remove(0);
+    assert_eq!(shown["review"]["edits"].as_array().unwrap().len(), 2, "{shown}");
+    let dry = place.planish(&["ctl", "one", "decide", "1", "--accept", "--dry-run"]);
+    assert_eq!((dry.code, dry.json()[0]["command"]["body"]["decide"]["edit"].as_u64()), (Some(0), Some(0)));
+    let unknown = place.planish(&["ctl", "one", "decide", "3", "--accept"]);
+    assert_eq!((unknown.code, unknown.err.contains("no edit 3")), (Some(2), true));
+
+    let rejected =
+        place.planish(&["ctl", "one", "decide", "2", "--reject", "--reason", "too vague", "--json"]);
+    assert_eq!((rejected.code, &rejected.json()[0]["result"]), (Some(0), &json!("applied")), "{rejected:?}");
+    let late = place.planish(&["ctl", "one", "decide", "2", "--accept", "--expect-rev", "0"]);
+    assert_eq!(late.code, Some(1));
+    assert!(late.err.contains("conflict: tester@"), "{}", late.err);
+    assert_eq!(place.planish(&["ctl", "one", "submit", "--step", "9"]).code, Some(2));
+    assert_eq!(place.planish(&["ctl", "one", "submit"]).code, Some(0));
+
+    watcher.until(|state| state.steps.first().is_some_and(|step| step.candidate.is_some())).await;
+    let candidate = watcher.state.steps[0].candidate.clone().unwrap().text;
+    assert!(candidate.contains("All cards are red.") && !candidate.contains("Be brief."), "{candidate}");
+    assert_eq!(place.planish(&["ctl", "one", "cancel"]).code, Some(0));
+    watcher.until(ended).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn json_asks_for_a_decision() {
+    let place = Place::new().await;
+    let timeout = ["-o", "review.mode=manual", "-o", "review.timeout_s=1", "-o", "review.on_timeout=accept"];
+    let done = place
+        .planish(&[&["run", "run.toml", "--name", "one", "--json", "--foreground"], &timeout[..]].concat());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let needed = done.json().into_iter().find(|line| kind(line) == "decision_needed").unwrap();
+    assert_eq!(
+        (&needed["decision_needed"]["edits"], &needed["decision_needed"]["timeout_s"]),
+        (&json!(2), &json!(1))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_host_is_seen_as_interrupted_and_resumed_to_the_same_end() {
+    let place = Place::with(slow()).await;
+    let whole = place
+        .planish(&["run", "run.toml", "--name", "whole", "--json", "--foreground"])
+        .json()
+        .pop()
+        .unwrap();
+    for how in [Signal::KILL, Signal::TERM] {
+        let name = format!("cut-{}", how.as_raw());
+        let host = detach(&place, &["run", "run.toml", "--name", &name]);
+        let mut watcher = Watcher::of(place.path("runs").join(&name)).await;
+        watcher.until(|state| state.seq > 15).await;
+        signal(host, how);
+        let status = || place.planish(&["ctl", &name, "show", "--json"]).json()[0]["status"].clone();
+        let gone = async {
+            while status() == "running" {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, gone).await.expect("the host lives on");
+        assert_eq!(status(), "interrupted");
+
+        let resumed = place.planish(&["resume", &name, "--json"]);
+        assert_eq!(resumed.code, Some(0), "{resumed:?}");
+        let lines = resumed.json();
+        assert_eq!(kind(&lines[0]), "launch");
+        assert_eq!(lines.iter().filter(|line| line["event"].get("run_started").is_some()).count(), 0);
+        for key in ["status", "best_score", "baseline", "best_step", "test"] {
+            assert_eq!(lines[lines.len() - 1]["done"][key], whole["done"][key], "{key}");
+        }
+        let best = |name: &str| std::fs::read(place.path("runs").join(name).join("best_skill.md")).unwrap();
+        assert_eq!(best(&name), best("whole"));
+    }
+}
+
+fn foreground(place: &Place, name: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+    let arguments = ["run", "run.toml", "--name", name, "--json", "--foreground", "--events", "all"];
+    let mut child = place.command(&arguments).spawn().unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    (child, out)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_in_the_foreground_cancels_and_the_run_can_be_resumed() {
+    let place = Place::with(slow()).await;
+    let (child, out) = foreground(&place, "one");
+    let mut lines = out.lines();
+    while !lines.next().unwrap().unwrap().contains("evaluation_item_finished") {}
+    signal(i32::try_from(child.id()).unwrap(), Signal::INT);
+    let last = lines.map(Result::unwrap).last().unwrap();
+    let done = Done::of(child.wait_with_output().unwrap());
+    assert_eq!(done.code, Some(130), "{done:?}");
+    let last: Value = serde_json::from_str(&last).unwrap();
+    assert_eq!(last["done"]["status"], "cancelled");
+    let resumed = place.planish(&["resume", "one", "--json", "--foreground"]);
+    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    assert_eq!(resumed.json().pop().unwrap()["done"]["status"], "completed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_ctrl_c_leaves_at_once() {
+    let mut stuck = script();
+    stuck["latency_ms"] = json!(60_000);
+    let place = Place::with(stuck).await;
+    let (mut child, out) = foreground(&place, "one");
+    let mut lines = out.lines();
+    while !lines.next().unwrap().unwrap().contains("evaluation_started") {}
+    let pid = i32::try_from(child.id()).unwrap();
+    signal(pid, Signal::INT);
+    let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(notes.next().unwrap().unwrap().contains("again"));
+    signal(pid, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}

@@ -1,0 +1,8 @@
+//! The `planish` program without a terminal: exit codes, messages, JSON lines, hosts that outlive their starter.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod bad_inputs;
+mod lives;
+mod place;
+mod reads;
+mod runs;

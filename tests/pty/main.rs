@@ -1,0 +1,133 @@
+//! The program on a real (pseudo-)terminal.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "../headless/place.rs"]
+#[allow(dead_code)]
+mod place;
+#[path = "../support/pty.rs"]
+#[allow(dead_code)]
+mod pty;
+
+use place::{PLANISH, Place, script};
+use portable_pty::CommandBuilder;
+use pty::{Frame, Terminal};
+use serde_json::json;
+
+fn on_terminal(place: &Place, arguments: &[&str], term: &str) -> Terminal {
+    let mut command = CommandBuilder::new(PLANISH);
+    command.args(arguments);
+    command.cwd(place.path(""));
+    command.env("TERM", term);
+    for (name, value) in place.command(&[]).get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    let scratch = place.path(&format!("terminal-{}", arguments.join("-").replace('/', "_")));
+    std::fs::create_dir(&scratch).unwrap();
+    Terminal::spawn(command, &scratch, 120, 40)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dumb_terminal_gets_plain_lines() {
+    let place = Place::new().await;
+    let terminal = on_terminal(&place, &["replay", "--demo", "--speed", "inf"], "dumb");
+    let (code, screen) = terminal.wait();
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("run completed") || screen.contains("completed"), "{screen}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_the_terminal_leaves_the_run_going() {
+    let mut slow = script();
+    slow["latency_ms"] = json!(20);
+    let place = Place::with(slow).await;
+    let mut terminal = on_terminal(&place, &["run", "run.toml", "--name", "one"], "dumb");
+    terminal.wait_for("watching one");
+    terminal.hang_up();
+    let (_, screen) = terminal.wait();
+    assert!(!screen.contains("error"), "{screen}");
+    let attached = place.planish(&["attach", "one"]);
+    assert_eq!(attached.code, Some(0), "{attached:?}");
+    let shown = place.planish(&["ctl", "one", "show", "--json"]).json();
+    assert_eq!(shown[0]["status"], "completed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_leaves_the_client_and_the_run_goes_on() {
+    let place = Place::new().await;
+    let mut terminal =
+        on_terminal(&place, &["run", "run.toml", "--name", "one", "-o", "review.mode=manual"], "dumb");
+    terminal.wait_for("watching one");
+    terminal.send("\u{3}");
+    terminal.wait_for("the run goes on");
+    let (code, _) = terminal.wait();
+    assert_eq!(code, 130);
+    assert_eq!(place.planish(&["ctl", "one", "cancel"]).code, Some(0));
+    assert_eq!(place.planish(&["attach", "one"]).code, Some(130));
+}
+
+#[test]
+fn the_driver_shows_screens_sizes_and_frames() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut shell = CommandBuilder::new("/bin/sh");
+    shell.arg("-c");
+    shell.arg(
+        r#"printf '\033[2J\033[3;5Hhello'; echo "frame 1 seq 9" > "$PLANISH_FRAME_ACK"; read key; \
+           stty size; echo "frame 2 seq 9" > "$PLANISH_FRAME_ACK"; read key; exit 3"#,
+    );
+    let mut terminal = Terminal::spawn(shell, scratch.path(), 80, 24);
+    terminal.wait_for("hello");
+    terminal.wait_for_frame_after(Frame::default());
+    let first = terminal.frame();
+    assert_eq!((first.number, first.seq), (1, 9));
+    assert!(terminal.screen().starts_with("\n\n    hello"), "{:?}", terminal.screen());
+    terminal.resize(100, 30);
+    terminal.send("\n");
+    terminal.wait_for("30 100");
+    terminal.wait_for_frame_after(first);
+    assert!(terminal.bytes() > 0);
+    terminal.send("\n");
+    assert_eq!(terminal.wait().0, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_review_in_the_workbench_is_measured_as_decided() {
+    let place = Place::new().await;
+    let arguments = ["run", "run.toml", "--name", "one", "-o", "review.mode=manual"];
+    let mut terminal = on_terminal(&place, &arguments, "xterm-256color");
+    // Select the second edit, reject it with a reason, submit the rest.
+    terminal.wait_for("[REVIEW 2]");
+    terminal.send("4Jx");
+    terminal.wait_for("the optimiser is told");
+    terminal.send("too vague");
+    terminal.wait_for("too vague");
+    terminal.send("\r");
+    terminal.wait_for("[REVIEW 1]");
+    terminal.send("\r");
+    terminal.wait_for("Submit the review of step 1?");
+    let before = terminal.frame();
+    terminal.send("\r");
+    let ended = |seq: u64| {
+        let listed = place.planish(&["ls", "--json"]).json();
+        listed[0]["status"] == "completed"
+            && place.planish(&["ctl", "one", "show", "--json"]).json()[0]["seq"] == seq
+    };
+    terminal.wait_until("the end of the run", |_, frame| frame > before && ended(frame.seq));
+    terminal.send("q");
+    assert_eq!(terminal.wait().0, 0);
+
+    let events = place.planish(&["ctl", "one", "events", "--content"]).json();
+    let find =
+        |kind: &str| events.iter().find_map(|event| event.get(kind)).unwrap_or_else(|| panic!("no {kind}"));
+    let decided = find("edit_decided");
+    assert_eq!(
+        (&decided["edit"], &decided["decision"]["reject"]["reason"]),
+        (&json!(1), &json!("too vague"))
+    );
+    assert!(decided["by"].as_str().unwrap().starts_with("tester@pts/"), "{decided}");
+    let candidate = &find("skill_updated")["candidate"];
+    let text = candidate["text"].as_str().unwrap();
+    assert!(text.contains("All cards are red.") && !text.contains("Be brief."), "{text}");
+    assert_eq!(find("gate_decided")["decision"]["candidate_hash"], candidate["hash"]);
+}

@@ -1,0 +1,64 @@
+//! Answers the vectors of the gate and of scores.
+
+use planish::domain::{GateMetric, Score, Verdict, skill_hash};
+use planish::gate::{decide_strict, gate_score, summarize};
+use serde_json::{Value, json};
+
+use super::Case;
+
+pub fn gate(case: &Case) -> Option<Value> {
+    let input = &case.input;
+    let weight = input["mixed_weight"].as_f64().unwrap_or(0.5);
+    let metric = || -> Option<GateMetric> {
+        let name = input.get("metric").cloned().unwrap_or_else(|| json!("hard"));
+        serde_json::from_value(name).ok()
+    };
+    match case.function() {
+        "select_gate_score" if input.get("use_semantic_density").is_none() => {
+            let Some(metric) = metric() else { return Some(json!({"error": "ValueError"})) };
+            Some(json!(gate_score(metric, weight, number(&input["hard"]), number(&input["soft"]))))
+        }
+        "evaluate_gate" => {
+            let soft = input.get("cand_soft").map_or(0.0, number);
+            let candidate = gate_score(metric()?, weight, number(&input["cand_hard"]), soft);
+            let (current, best) = (number(&input["current_score"]), number(&input["best_score"]));
+            let verdict = decide_strict(candidate, current, best);
+            let taken = verdict != Verdict::Reject;
+            let new_best = verdict == Verdict::AcceptNewBest;
+            Some(json!({
+                "action": verdict.name(),
+                "current_skill": if taken { "CAND" } else { "CUR" },
+                "current_score": written(if taken { candidate } else { current }),
+                "best_skill": if new_best { "CAND" } else { "BEST" },
+                "best_score": written(if new_best { candidate } else { best }),
+                "best_step": if new_best { &input["global_step"] } else { &input["best_step"] },
+            }))
+        }
+        _ => None,
+    }
+}
+
+pub fn score_hash(case: &Case) -> Option<Value> {
+    match case.function() {
+        "skill_hash" => Some(json!(skill_hash(case.input.as_str()?))),
+        "compute_score" => {
+            let row = |row: &Value| {
+                let (hard, soft) = (row.get("hard")?.as_f64()?, row.get("soft")?.as_f64()?);
+                Some(Score { hard, soft, reason: String::new() })
+            };
+            let rows: Vec<Score> = case.input.as_array()?.iter().map(row).collect::<Option<_>>()?;
+            let means = summarize(GateMetric::Hard, 0.5, rows.len(), &rows);
+            Some(json!([means.hard, means.soft]))
+        }
+        _ => None,
+    }
+}
+
+/// A number, or NaN as the vectors write it.
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
+}
+
+fn written(number: f64) -> Value {
+    if number.is_nan() { json!("NaN") } else { json!(number) }
+}

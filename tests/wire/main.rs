@@ -1,0 +1,7 @@
+//! The HTTP model against the mock server: golden requests, every fault, retries, redaction, record and replay, budget.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod faults;
+mod golden;
+mod stack;
+mod support;

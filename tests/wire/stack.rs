@@ -1,0 +1,235 @@
+//! The layers around a model, built from configuration: keys, recording, replay, budget.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use planish::config::{Backend, BudgetConfig, ModelConfig, RoleConfig};
+use planish::domain::{ChatReply, ChatRequest, FinishReason, Prompt, Role, Usage};
+use planish::model::mock::{MockServer, Script};
+use planish::model::{
+    Budget, ChatModel, Likelihood, LiveSink, LocalBackend, ModelError, ModelStack, SetupError, StackParts,
+};
+
+use crate::support::{KEY, chat, deaf, request, sequence, serve};
+
+fn role(server: &MockServer) -> RoleConfig {
+    RoleConfig { model: "mock-model".into(), base_url: server.base_url(), ..RoleConfig::default() }
+}
+
+fn config(server: &MockServer) -> ModelConfig {
+    ModelConfig { target: role(server), optimizer: role(server), ..ModelConfig::default() }
+}
+
+fn budget(max_calls: u64, max_tokens: u64) -> Arc<Budget> {
+    let limits = BudgetConfig { max_calls, max_tokens, max_seconds: 0 };
+    Arc::new(Budget::new(limits, Usage::default(), 0.0))
+}
+
+/// Builds with an environment that holds `TEST_KEY` only.
+fn build(config: &ModelConfig, dir: &Path, budget: Arc<Budget>) -> Result<ModelStack, SetupError> {
+    build_with(config, dir, budget, None)
+}
+
+fn build_with(
+    config: &ModelConfig,
+    dir: &Path,
+    budget: Arc<Budget>,
+    local: Option<LocalBackend>,
+) -> Result<ModelStack, SetupError> {
+    let env = |name: &str| (name == "TEST_KEY").then(|| KEY.to_owned());
+    let calls_dir = dir.join("calls");
+    ModelStack::build(&StackParts { config, base_dir: dir, calls_dir: &calls_dir, budget, local, env: &env })
+}
+
+fn refusal(config: &ModelConfig, dir: &Path) -> String {
+    match build(config, dir, budget(0, 0)) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("built"),
+    }
+}
+
+fn optimizer_call(content: &str) -> ChatRequest {
+    ChatRequest { role: Role::Optimizer, stage: "analyst".into(), ..chat(content) }
+}
+
+#[tokio::test]
+async fn a_run_resumed_or_replayed_repeats_no_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = sequence(["first".into(), "second".into(), "never".into()]).await;
+    let config = config(&server);
+    let stack = build(&config, dir.path(), budget(0, 0)).unwrap();
+    let first = stack.target.chat(&chat("x"), &deaf()).await.unwrap();
+    let second = stack.optimizer.chat(&optimizer_call("y"), &deaf()).await.unwrap();
+
+    let resumed = build(&config, dir.path(), budget(0, 0)).unwrap();
+    assert_eq!(resumed.target.chat(&chat("x"), &deaf()).await.unwrap(), first);
+
+    let mut offline = config.clone();
+    offline.replay_from = "calls".into();
+    offline.target.api_key_env = "NOT_SET".into();
+    let replay = build(&offline, dir.path(), budget(0, 0)).unwrap();
+    assert_eq!(replay.target.label(), stack.target.label());
+    assert_eq!(replay.target.chat(&chat("x"), &deaf()).await.unwrap(), first);
+    assert_eq!(replay.optimizer.chat(&optimizer_call("y"), &deaf()).await.unwrap(), second);
+    let error = replay.target.chat(&chat("z"), &deaf()).await.unwrap_err();
+    assert!(matches!(error, ModelError::NotRecorded { .. }), "{error:?}");
+    assert!(error.ends_run());
+    assert_eq!(server.count(), 2);
+}
+
+#[tokio::test]
+async fn the_budget_is_shared_and_recorded_calls_cost_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = sequence(["fine".into()]).await;
+    let budget = budget(2, 0);
+    let stack = build(&config(&server), dir.path(), Arc::clone(&budget)).unwrap();
+    stack.target.chat(&chat("a"), &deaf()).await.unwrap();
+    stack.optimizer.chat(&optimizer_call("b"), &deaf()).await.unwrap();
+    stack.target.chat(&chat("a"), &deaf()).await.unwrap();
+    let error = stack.target.chat(&chat("c"), &deaf()).await.unwrap_err();
+    assert!(error.to_string().contains("2 calls used, budget.max_calls = 2"), "{error}");
+    assert_eq!((server.count(), budget.calls()), (2, 2));
+}
+
+#[tokio::test]
+async fn tokens_are_charged_even_when_the_server_reports_none() {
+    for no_usage in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let server = serve(Script { no_usage, ..Script::sequence(["four".into()]) }).await;
+        let budget = budget(0, 3);
+        let stack = build(&config(&server), dir.path(), Arc::clone(&budget)).unwrap();
+        stack.target.chat(&request(Prompt::Text("eightchr".into())), &deaf()).await.unwrap();
+        assert_eq!(budget.tokens(), 3);
+        let error = stack.target.chat(&request(Prompt::Text("more".into())), &deaf()).await.unwrap_err();
+        assert!(error.to_string().contains("budget.max_tokens = 3"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn keys_come_from_a_variable_or_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("key.txt"), "key-from-a-file\n").unwrap();
+    let server = sequence(["fine".into()]).await;
+    let mut config = config(&server);
+    config.target.api_key_env = "TEST_KEY".into();
+    config.optimizer.api_key_file = "key.txt".into();
+    let stack = build(&config, dir.path(), budget(0, 0)).unwrap();
+    stack.target.chat(&chat("a"), &deaf()).await.unwrap();
+    stack.optimizer.chat(&optimizer_call("b"), &deaf()).await.unwrap();
+    let seen = server.requests();
+    assert_eq!(seen[0].headers["authorization"], format!("Bearer {KEY}"));
+    assert_eq!(seen[1].headers["authorization"], "Bearer key-from-a-file");
+    assert_eq!(stack.redactor.redact(&format!("{KEY} key-from-a-file")), "[redacted] [redacted]");
+}
+
+#[tokio::test]
+async fn bad_settings_name_the_key_and_the_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = sequence(["x".into()]).await;
+    let change = |change: fn(&mut ModelConfig)| {
+        let mut config = config(&server);
+        change(&mut config);
+        refusal(&config, dir.path())
+    };
+    let text = change(|config| config.target.api_key_env = "NOT_SET".into());
+    assert!(text.contains("model.target.api_key_env") && text.contains("NOT_SET"), "{text}");
+    let text = change(|config| config.optimizer.api_key_file = "nowhere".into());
+    assert!(text.contains("model.optimizer.api_key_file") && text.contains("nowhere"), "{text}");
+    let text = change(|config| {
+        config.target.api_key_env = "TEST_KEY".into();
+        config.target.api_key_file = "key".into();
+    });
+    assert!(text.contains("keep one"), "{text}");
+    let text = change(|config| config.target.base_url.clear());
+    assert!(text.contains("model.target.base_url is empty"), "{text}");
+    let text = change(|config| config.optimizer.model.clear());
+    assert!(text.contains("model.optimizer.model is empty"), "{text}");
+    let text = change(|config| config.target.backend = Backend::EditSearch);
+    assert!(text.contains("no model"), "{text}");
+    let text = change(|config| config.target.backend = Backend::Local);
+    assert!(text.contains("needs the local worker"), "{text}");
+    let text = change(|config| config.replay_from = "empty".into());
+    assert!(text.contains("model.replay_from") && text.contains("no recorded calls"), "{text}");
+    let text = change(|config| {
+        config.target.api_key_env = "TEST_KEY".into();
+        config.target.base_url = "http://example.invalid/v1".into();
+    });
+    assert!(text.starts_with("model.target: refusing to send the key") && !text.contains(KEY), "{text}");
+}
+
+#[tokio::test]
+async fn secrets_reach_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = sequence([format!("your key is {KEY}").as_str().into()]).await;
+    let mut config = config(&server);
+    config.target.api_key_env = "TEST_KEY".into();
+    let stack = build(&config, dir.path(), budget(0, 0)).unwrap();
+    let reply = stack.target.chat(&chat(&format!("tell me {KEY}")), &deaf()).await.unwrap();
+    assert_eq!(reply.text, "your key is [redacted]");
+    let mut files = 0;
+    for folder in std::fs::read_dir(dir.path().join("calls")).unwrap() {
+        let Ok(records) = std::fs::read_dir(folder.unwrap().path()) else { continue };
+        for record in records {
+            let packed = std::fs::File::open(record.unwrap().path()).unwrap();
+            let mut text = String::new();
+            let mut unpacked = ruzstd::decoding::StreamingDecoder::new(packed).unwrap();
+            std::io::Read::read_to_string(&mut unpacked, &mut text).unwrap();
+            assert!(text.contains("tell me [redacted]") && !text.contains(KEY), "{text}");
+            files += 1;
+        }
+    }
+    assert_eq!(files, 1);
+}
+
+/// Stands for the worker.
+struct FakeLocal;
+
+impl ChatModel for FakeLocal {
+    fn label(&self) -> &str {
+        "fake local"
+    }
+
+    fn chat<'a>(
+        &'a self,
+        _request: &'a ChatRequest,
+        _live: &'a LiveSink,
+    ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
+        let usage = Usage { calls: 1, prompt_tokens: 2, completion_tokens: 0, ..Usage::default() };
+        let reply =
+            ChatReply { text: String::new(), finish: FinishReason::Stop, usage, ms: 1, request_id: None };
+        Box::pin(async move { Ok(reply) })
+    }
+}
+
+impl Likelihood for FakeLocal {
+    fn score<'a>(
+        &'a self,
+        pairs: &'a [(String, String)],
+    ) -> BoxFuture<'a, Result<Vec<(f64, usize)>, ModelError>> {
+        Box::pin(async move { Ok(vec![(-1.0, 1); pairs.len()]) })
+    }
+}
+
+#[tokio::test]
+async fn local_target_and_edit_search_share_the_worker() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = ModelConfig::default();
+    assert!(!ModelStack::needs_local(&config));
+    config.target.backend = Backend::Local;
+    config.optimizer.backend = Backend::EditSearch;
+    assert!(ModelStack::needs_local(&config));
+    let worker = Arc::new(FakeLocal);
+    let local = LocalBackend { chat: worker.clone(), likelihood: worker };
+    let budget = budget(0, 0);
+    let stack = build_with(&config, dir.path(), Arc::clone(&budget), Some(local)).unwrap();
+    assert_eq!(stack.target.label(), "fake local");
+    assert!(stack.optimizer.label().starts_with("built-in edit search"));
+    assert!(stack.optimizer.label().ends_with("scored by fake local"));
+    for _ in 0..2 {
+        assert_eq!(stack.target.chat(&chat("x"), &deaf()).await.unwrap().text, "");
+    }
+    assert_eq!((budget.calls(), budget.tokens()), (1, 2));
+    config.replay_from = "calls".into();
+    assert!(!ModelStack::needs_local(&config));
+}
