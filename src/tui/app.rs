@@ -349,13 +349,13 @@ impl App {
                 }
                 return vec![Effect::Bell];
             }
-            Event::GateDecided { .. } | Event::TestFinished { .. } if idle => {
-                if self.stage.is_none() && self.arrangement.main == Pane::Patch {
-                    let focused = self.arrangement.focus == Pane::Patch;
-                    self.arrangement.main = Pane::Gate;
-                    if focused {
-                        self.arrangement.focus = Pane::Gate;
-                    }
+            Event::GateDecided { .. } | Event::TestFinished { .. }
+                if idle && self.stage.is_none() && self.arrangement.main == Pane::Patch =>
+            {
+                let focused = self.arrangement.focus == Pane::Patch;
+                self.arrangement.main = Pane::Gate;
+                if focused {
+                    self.arrangement.focus = Pane::Gate;
                 }
             }
             Event::RunFinished { .. } if idle => {

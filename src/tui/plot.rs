@@ -72,15 +72,15 @@ fn extents(
             Some((from, from_row)) if column > from => {
                 // The line between two samples, one short upright piece per column.
                 let mut last = from_row;
-                for at in from + 1..=column {
+                for (at, span) in out.iter_mut().enumerate().take(column + 1).skip(from + 1) {
                     let part = (at - from) as f64 / (column - from) as f64;
                     let here = (from_row as f64 + (row as f64 - from_row as f64) * part).round() as usize;
-                    grow(&mut out[at], here);
+                    grow(span, here);
                     // Join without doubling the dot of the column before.
                     if here > last + 1 {
-                        grow(&mut out[at], last + 1);
+                        grow(span, last + 1);
                     } else if here + 1 < last {
-                        grow(&mut out[at], last - 1);
+                        grow(span, last - 1);
                     }
                     last = here;
                 }

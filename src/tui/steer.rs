@@ -91,7 +91,7 @@ impl App {
     pub(super) fn accept(&mut self) -> Vec<Effect> {
         let Some(at) = self.open_shown_review().map(|(at, _)| at) else { return Vec::new() };
         let effects = self.decide(at, &[self.patch.edit], &Decision::Accept, self.state.rev);
-        self.to_next_undecided();
+        self.select_next_undecided();
         effects
     }
 
@@ -109,7 +109,7 @@ impl App {
 
     pub(super) fn reject(&mut self, at: StepRef, edits: &[usize], reason: &str, rev: u64) -> Vec<Effect> {
         let effects = self.decide(at, edits, &Decision::Reject { reason: reason.trim().to_owned() }, rev);
-        self.to_next_undecided();
+        self.select_next_undecided();
         effects
     }
 
@@ -138,7 +138,7 @@ impl App {
             Ok(Some(content)) => {
                 let decision = Decision::Amend { content, reason: String::new() };
                 let effects = self.decide(at, &[edit], &decision, expect_rev);
-                self.to_next_undecided();
+                self.select_next_undecided();
                 effects
             }
             Ok(None) => {
@@ -179,7 +179,7 @@ impl App {
         self.decide(at, &self.undecided(), &Decision::Accept, self.state.rev)
     }
 
-    fn to_next_undecided(&mut self) {
+    fn select_next_undecided(&mut self) {
         let undecided = self.undecided();
         let next = undecided.iter().find(|edit| **edit > self.patch.edit).or(undecided.first());
         if let Some(next) = next {

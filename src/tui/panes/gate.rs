@@ -182,7 +182,7 @@ fn progress(name: &str, eval: &EvalState, lines: &mut Lines) {
         }
     }
     const BAR: usize = 30;
-    let part = |n: usize| if eval.n == 0 { 0 } else { n * BAR / eval.n };
+    let part = |n: usize| (n * BAR).checked_div(eval.n).unwrap_or(0);
     let (good, bad) = (part(passed), part(failed + missing));
     let mut line = vec![
         span(Role::Text, format!("{name:<11}")),
