@@ -209,7 +209,8 @@ impl RunState {
     }
 
     fn step_mut(&mut self, at: StepRef, now: u64) -> &mut StepState {
-        let index = match self.steps.iter().position(|step| step.at.step == at.step) {
+        // Nearly always the last one.
+        let index = match self.steps.iter().rposition(|step| step.at.step == at.step) {
             Some(index) => index,
             None => {
                 self.steps.push(StepState { at, started_at: now, ..StepState::default() });
