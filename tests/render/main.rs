@@ -301,6 +301,32 @@ fn the_registry_is_the_help() {
 }
 
 #[test]
+fn a_candidate_measured_in_part_is_shown_as_a_bound() {
+    let mut app = played((120, 40), &fixture::curtailed());
+    let shown = text(&app);
+    for words in [
+        "✗ 2        ≤0.517  ≤0.000",
+        "candidate   ≤0.517  ≤0.517  ≤0.550   54/60  at most: stopped early",
+        "difference  ≤0.000  [-0.16, 0.06]  95 % interval on the 54 measured items",
+        "gained and lost on the 54 measured items",
+        "✗ 2     ≤0.517  ≤0.000   [-0.160, +0.060]    9    4   rejected, 54 of 60 items",
+        "★ 1      0.517  +0.200",
+    ] {
+        assert!(shown.contains(words) || text(scrolled(&mut app)).contains(words), "{words}\n{shown}");
+    }
+    assert!(!shown.contains('●'), "a bound has no place on the axis of the interval");
+    press(&mut app, "2z");
+    let zoomed = text(&app);
+    assert!(zoomed.contains("rejected, 54 of 60 items"), "{zoomed}");
+}
+
+/// The Gate pane at its end.
+fn scrolled(app: &mut App) -> &App {
+    press(app, "5G");
+    app
+}
+
+#[test]
 fn a_closed_review_says_how_it_ended() {
     let mut tape = fixture::reviewing();
     let close = ReviewClose::Submitted { by: Author("bob@pts/7".into()) };
