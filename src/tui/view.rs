@@ -63,12 +63,8 @@ fn tabs(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
 fn status(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let records = || app.state.steps.iter().filter_map(|step| step.record.as_ref());
     let train: Vec<f64> = records().map(|record| record.rollout_hard).collect();
-    let select: Vec<f64> = app
-        .state
-        .baseline_score
-        .into_iter()
-        .chain(app.state.steps.iter().filter_map(|step| step.gate.as_ref().map(|gate| gate.candidate.gate)))
-        .collect();
+    let select: Vec<f64> =
+        app.state.baseline_score.into_iter().chain(records().map(|record| record.current_score)).collect();
     let mut spans = vec![span(Role::Text, " ")];
     for (name, values, role) in [("train", train, Role::Series1), ("select", select, Role::Series2)] {
         let Some(last) = values.last() else { continue };

@@ -320,6 +320,17 @@ fn a_candidate_measured_in_part_is_shown_as_a_bound() {
     assert!(zoomed.contains("rejected, 54 of 60 items"), "{zoomed}");
 }
 
+#[test]
+fn the_selection_curve_is_that_of_the_current_skill() {
+    let app = played((120, 40), &fixture::two_steps());
+    assert!(text(&app).contains("select 0.517"), "step 2 was rejected at 0.467: {}", text(&app));
+    let compact = text(&played((80, 24), &fixture::two_steps()));
+    assert!(compact.contains("select 0.517"), "{compact}");
+    let mut app = played((120, 40), &fixture::two_steps());
+    press(&mut app, "6hh");
+    assert!(text(&app).contains("select 0.517") && !text(&app).contains("select 0.467"));
+}
+
 /// The Gate pane at its end.
 fn scrolled(app: &mut App) -> &App {
     press(app, "5G");

@@ -138,27 +138,24 @@ fn train(app: &App) -> Chart {
     }
 }
 
+/// Score of the current skill, over that of the best one. A rejected candidate's score is the gate's affair.
 fn selection(app: &App) -> Chart {
-    let mut candidates = Vec::new();
+    let mut current = Vec::new();
     let mut best = Vec::new();
     if let Some(baseline) = app.state.baseline_score {
-        candidates.push((0.0, baseline));
+        current.push((0.0, baseline));
         best.push((0.0, baseline));
     }
-    for step in &app.state.steps {
-        let x = f64::from(step.at.step);
-        if let Some(gate) = &step.gate {
-            candidates.push((x, gate.candidate.gate));
-        }
-        if let Some(record) = &step.record {
-            best.push((x, record.best_score));
-        }
+    for record in app.state.steps.iter().filter_map(|step| step.record.as_ref()) {
+        let x = f64::from(record.at.step);
+        current.push((x, record.current_score));
+        best.push((x, record.best_score));
     }
     let last_best = best.last().map(|point| point.1);
     Chart {
         title: "select",
-        number: chosen(app, &candidates).map(|value| format!("{value:.3}")),
-        curves: vec![(Role::Series2, best), (Role::Series1, candidates)],
+        number: chosen(app, &current).map(|value| format!("{value:.3}")),
+        curves: vec![(Role::Series2, best), (Role::Series1, current)],
         x: steps_axis(app),
         grid: 0.25,
         note: last_best.map_or(String::new(), |best| format!("best {best:.3}")),
