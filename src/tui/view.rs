@@ -76,8 +76,9 @@ fn status(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         spans.push(span(Role::Dim, "best "));
         spans.push(span(Role::Text, format!("{best:.3}   ")));
     }
-    if let Some(rate) = app.live.tokens_per_s().filter(|_| !app.ended()) {
-        let words = [span(Role::Text, format!("{rate:.1}")), span(Role::Dim, " tok/s")];
+    if let Some((rate, note)) = app.live.rate(app.ended()) {
+        let note = if app.live.in_flight > 0 { String::new() } else { format!(" {note}") };
+        let words = [span(Role::Text, format!("{rate:.1}")), span(Role::Dim, format!(" tok/s{note}"))];
         if spans_width(&spans) + spans_width(&words) <= area.width as usize {
             spans.extend(words);
         }

@@ -331,6 +331,32 @@ fn the_selection_curve_is_that_of_the_current_skill() {
     assert!(text(&app).contains("select 0.517") && !text(&app).contains("select 0.467"));
 }
 
+#[test]
+fn a_rejected_step_kept_no_edit() {
+    let shown = text(&played((120, 40), &fixture::two_steps()));
+    assert!(shown.contains("✗ 2         0.467  -0.050   0/4"), "{shown}");
+    assert!(shown.contains("★ 1         0.517  +0.200   3/4"), "{shown}");
+}
+
+#[test]
+fn throughput_stays_readable_when_nothing_runs() {
+    for size in [(120, 40), (80, 24)] {
+        let mut app = played(size, &fixture::two_steps());
+        for live in fixture::live() {
+            hear(&mut app, HostLine::Live(live));
+        }
+        let rate = planish::event::Live::Throughput { tokens_per_s: 0.0, in_flight: 0 };
+        hear(&mut app, HostLine::Live(rate));
+        let idle = text(&app);
+        assert!(idle.contains("111.4") && idle.contains("idle"), "{idle}");
+        let end = fixture::ended(EndStatus::Cancelled, "").records.pop().unwrap();
+        let end = planish::event::Record { seq: app.state.seq + 1, ..end };
+        hear(&mut app, HostLine::Event(Box::new(end)));
+        let ended = text(&app);
+        assert!(ended.contains("104.2") && ended.contains("mean"), "{ended}");
+    }
+}
+
 /// The Gate pane at its end.
 fn scrolled(app: &mut App) -> &App {
     press(app, "5G");

@@ -187,6 +187,7 @@ fn accepted(app: &App) -> Chart {
 
 fn throughput(app: &App) -> Chart {
     let samples = &app.live.throughput;
+    let rate = app.live.rate(app.ended());
     let first = samples.front().map_or(0, |sample| sample.0);
     let points: Vec<(f64, f64)> =
         samples.iter().map(|(at, rate)| (at.saturating_sub(first) as f64, *rate)).collect();
@@ -195,14 +196,10 @@ fn throughput(app: &App) -> Chart {
     let window = 60_000.0_f64.max((end / 60_000.0).ceil() * 60_000.0);
     Chart {
         title: "tok/s",
-        number: points.last().map(|point| format!("{:.1}", point.1)),
+        number: rate.as_ref().map(|(rate, _)| format!("{rate:.1}")),
         curves: vec![(Role::Series1, points)],
         x: (0.0, window),
         grid: 20.0,
-        note: if app.live.in_flight > 0 {
-            format!("{} in flight", app.live.in_flight)
-        } else {
-            String::new()
-        },
+        note: rate.map_or(String::new(), |(_, note)| note),
     }
 }

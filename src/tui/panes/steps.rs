@@ -105,7 +105,7 @@ fn step_line(app: &App, step: &StepState) -> Vec<Span> {
             span(role, format!("{glyph} ")),
             span(Role::Text, format!("{number}      {score:>6}")),
             span(role, format!("{delta:>8}")),
-            span(Role::Dim, format!("{:>6}", kept(step))),
+            span(Role::Dim, format!("{:>6}", kept(step, gate.verdict.accepted()))),
         ];
     }
     if let Some(record) = &step.record {
@@ -137,10 +137,11 @@ fn step_line(app: &App, step: &StepState) -> Vec<Span> {
     vec![span(role, mark), span(Role::Text, number), span(role, words)]
 }
 
-fn kept(step: &StepState) -> String {
+/// Edits that the current skill took over, of those proposed: none unless the gate accepted them.
+fn kept(step: &StepState, accepted: bool) -> String {
     let proposed = step.ranked.as_ref().map_or(0, |patch| patch.edits.len());
     let applied = step.report.as_ref().map_or(0, |report| report.applied);
-    format!("{applied}/{proposed}")
+    format!("{}/{proposed}", if accepted { applied } else { 0 })
 }
 
 fn measured(score: Option<f64>, progress: Option<String>) -> Span {
