@@ -8,7 +8,7 @@ mod fixture;
 mod random;
 
 use client::{app, control, hear, key, played, press, text, welcome};
-use planish::domain::{Author, Decision};
+use planish::domain::{Author, Decision, TimeoutPolicy};
 use planish::event::{AckResult, ClientLine, Command, EndStatus, Event, HostLine, Record};
 use planish::tui::{App, ClientEvent, EditPurpose, Effect, Identity, Link, Msg, Overlay, Pane};
 use ratatui::crossterm::event::KeyCode;
@@ -201,11 +201,20 @@ fn a_read_only_client_gives_no_command_and_says_why() {
     for line in tape.lines() {
         hear(&mut app, line);
     }
-    for keys in ["a", "x", "A", "p", "Q", "u"] {
-        assert_eq!(press(&mut app, keys), []);
+    assert_eq!(app.arrangement.focus, Pane::Patch, "the open review is shown");
+    assert!(text(&app).contains("1 · replace"));
+    for keys in ["a", "x", "A", "X", "e", "u", "\n"] {
+        app.toast = None;
+        let effects = if keys == "\n" { key(&mut app, KeyCode::Enter) } else { press(&mut app, keys) };
+        assert_eq!(effects, []);
         assert!(app.overlay.is_none());
+        let said = app.toast.clone().unwrap().text;
+        assert_eq!(said, "read-only: attach without --read-only to decide", "{keys}");
     }
-    assert!(app.toast.unwrap().text.contains("--read-only"));
+    for keys in ["p", "Q"] {
+        assert_eq!(press(&mut app, keys), []);
+        assert_eq!(app.toast.clone().unwrap().text, "read-only: attach without --read-only to steer");
+    }
 }
 
 #[test]
@@ -294,6 +303,50 @@ fn the_countdown_reaches_the_policy() {
     assert!(text(&app).contains("accepts in 0:57"));
     app.update(Msg::Tick(app.now + 15_400));
     assert!(text(&app).contains("accepts in 0:42"));
+}
+
+#[test]
+fn the_time_to_go_is_that_of_the_machine() {
+    let quick = reviewing();
+    let mut tape = fixture::two_steps();
+    // An hour over coffee in the review of step 2 changes nothing in what is foretold.
+    let closed =
+        tape.records.iter().rposition(|one| matches!(one.event, Event::ReviewClosed { .. })).unwrap();
+    for record in &mut tape.records[closed..] {
+        record.at += 3_600_000;
+    }
+    let last = tape.records.last().unwrap().at;
+    let mut slow = played(SIZE, &tape);
+    slow.update(Msg::Tick(last));
+    let mut fast = played(SIZE, &fixture::two_steps());
+    fast.update(Msg::Tick(fixture::two_steps().now()));
+    assert_eq!(slow.eta(), fast.eta());
+
+    let later = |seconds: u64| {
+        let mut app = reviewing();
+        app.update(Msg::Tick(app.now + seconds * 1_000));
+        app.eta()
+    };
+    assert!(quick.eta().is_some());
+    assert_eq!(later(0), later(50), "a review under way does not use up the time to go");
+}
+
+#[test]
+fn no_time_to_go_while_a_review_waits_without_a_limit() {
+    for (timeout, policy, foretold) in [
+        (None, TimeoutPolicy::Accept, false),
+        (Some(60), TimeoutPolicy::Wait, false),
+        (Some(60), TimeoutPolicy::Reject, true),
+    ] {
+        let mut tape = fixture::reviewing();
+        let opened = tape.records.last_mut().unwrap();
+        let Event::ReviewOpened { timeout_s, on_timeout, .. } = &mut opened.event else {
+            panic!("no review")
+        };
+        (*timeout_s, *on_timeout) = (timeout, policy);
+        let app = played(SIZE, &tape);
+        assert_eq!((app.eta().is_some(), text(&app).contains("eta ")), (foretold, foretold), "{policy:?}");
+    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 
 use super::{frame, placeholder, verdict_mark, waiting_words};
-use crate::domain::{GateDecision, GateScore};
-use crate::event::{EndStatus, EvalState, ItemResult, RunStatus, TestOutcome};
+use crate::domain::{GateDecision, GateScore, Verdict};
+use crate::event::{EndStatus, EvalState, ItemResult, RunStatus, StepState, TestOutcome};
 use crate::plain::{bounded, bounded_gain, duration, measured_part, score, signed, tokens, verdict_word};
 use crate::tui::app::{App, Stage};
 use crate::tui::layout::Pane;
@@ -154,22 +154,53 @@ fn measurement(app: &App, columns: usize, lines: &mut Lines) {
     match step.eval.as_ref().and_then(|id| app.state.evals.get(id)) {
         Some(eval) => {
             let hash = step.candidate.as_ref().map_or("", |skill| skill.hash.as_str());
-            lines.push(vec![
-                span(Role::Active, format!("▸ step {}: measuring the candidate", step.at.step)),
-                span(Role::Dim, format!("  {}", short(hash))),
-            ]);
+            let (role, words) = match app.ended() {
+                true => (Role::Warn, format!("· step {}: the run ended while it was measured", step.at.step)),
+                false => (Role::Active, format!("▸ step {}: measuring the candidate", step.at.step)),
+            };
+            lines.push(vec![span(role, words), span(Role::Dim, format!("  {}", short(hash)))]);
             progress("select", eval, lines);
             if let Some(current) = app.state.current_score {
                 lines.push(vec![span(Role::Dim, format!("to beat: {}", score(current)))]);
             }
         }
-        None => {
-            let phase = step.phase.map_or("starting", |phase| phase.name());
-            let words = format!("step {}: {phase}; the gate comes after the update", step.at.step);
-            lines.push(vec![span(Role::Dim, words)]);
-        }
+        None => lines.extend(wrap_spans(&[span(Role::Dim, unmeasured(app, step))], columns)),
     }
     lines.push(Vec::new());
+}
+
+/// Why a step has neither gate nor evaluation.
+fn unmeasured(app: &App, step: &StepState) -> String {
+    let number = step.at.step;
+    let Some(record) = &step.record else {
+        let phase = step.phase.map_or("starting", |phase| phase.name());
+        return match app.ended() {
+            true => format!("step {number}: the run ended in phase {phase}; nothing was measured"),
+            false => format!("step {number}: {phase}; the gate comes after the update"),
+        };
+    };
+    match record.action {
+        Verdict::SkipNoPatches if step.analyses.is_empty() => {
+            format!("step {number}: no edits proposed, as there was nothing to analyse")
+        }
+        Verdict::SkipNoPatches => {
+            let analyses = match step.analyses.len() {
+                1 => "the analysis".to_owned(),
+                n => format!("any of {n} analyses"),
+            };
+            format!("step {number}: no edits proposed by {analyses}")
+        }
+        Verdict::SkipNoChange => {
+            let kept = step
+                .review
+                .as_ref()
+                .map_or(0, |review| review.edits.len().saturating_sub(review.rejected.len()));
+            let why =
+                if kept == 0 { "every edit was rejected in the review" } else { "the edits change nothing" };
+            format!("step {number}: skipped: {why}")
+        }
+        action => format!("step {number}: {}", verdict_word(action)),
+    }
 }
 
 fn progress(name: &str, eval: &EvalState, lines: &mut Lines) {
