@@ -7,7 +7,7 @@ use super::action::{ACTIONS, Action, Scope, Spec, spec};
 use super::app::App;
 use super::header;
 use super::layout::{Class, Pane};
-use super::overlay::{Overlay, palette_matches};
+use super::overlay::{Overlay, Question, palette_matches};
 use super::paint::{Canvas, Span, rows_of, span, spans_width, wrap_spans};
 use super::panes;
 use super::plot::sparkline;
@@ -193,12 +193,13 @@ fn draw_overlay(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) {
                 }
             }
         }
-        Overlay::Confirm { question, details, verb, .. } => {
+        Overlay::Confirm { then } => {
+            let Question { title, details, verb } = app.question(then);
             let wrapped: Vec<Vec<Span>> =
                 details.iter().flat_map(|text| wrap_spans(&[span(Role::Text, text.as_str())], 54)).collect();
             let area = centered(screen, 60, wrapped.len() as u16 + 6);
             canvas.clear(area);
-            let inner = canvas.boxed(area, true, &[span(Role::TitleFocus, question.as_str())], &[]);
+            let inner = canvas.boxed(area, true, &[span(Role::TitleFocus, title)], &[]);
             let mut rows = rows_of(inner).skip(1);
             for (line, row) in wrapped.iter().zip(&mut rows) {
                 canvas.line(row, line);
