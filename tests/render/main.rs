@@ -399,6 +399,35 @@ fn a_step_without_a_gate_says_what_happened() {
 }
 
 #[test]
+fn the_test_counts_and_marks_each_skill() {
+    let tape = fixture::ended(EndStatus::Completed, "");
+    let wide = text(&played((120, 40), &tape));
+    assert!(wide.contains("base ✓1 ✗19 · best ✓14 ✗6"), "{wide}");
+    assert!(wide.contains("✓ city-3014 1.00  best  1.0s"), "{wide}");
+    let mut app = played((120, 40), &tape);
+    press(&mut app, "3G");
+    assert!(text(&app).contains("✗ city-0411 0.00  base  1.0s"), "{}", text(&app));
+    press(&mut app, "z");
+    let zoomed = text(&app);
+    assert!(zoomed.contains("base    0.00"), "{zoomed}");
+
+    // A call in flight is marked by its path, whatever began last.
+    let mut tape = fixture::two_steps();
+    let at = fixture::step(2);
+    tape.push(10, Event::PhaseStarted { at, phase: planish::domain::Phase::Test });
+    let mut app = played((120, 40), &tape);
+    for path in ["test_base/city-1#0", "test_best/city-2#0"] {
+        let item = path[10..16].to_owned();
+        hear(
+            &mut app,
+            HostLine::Live(planish::event::Live::CallStarted { path: path.into(), item, attempt: 1 }),
+        );
+    }
+    let shown = text(&app);
+    assert!(shown.contains("base ▸1 · best ▸1") && shown.contains("▸ city-2   best waiting"), "{shown}");
+}
+
+#[test]
 fn a_rejected_step_kept_no_edit() {
     let shown = text(&played((120, 40), &fixture::two_steps()));
     assert!(shown.contains("✗ 2         0.467  -0.050   0/4"), "{shown}");
