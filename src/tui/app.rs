@@ -92,10 +92,28 @@ pub struct TranscriptView {
     pub follow: bool,
 }
 
+/// What the diff is scrolled to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Anchor {
+    /// The first change of the selected edit.
+    #[default]
+    Edit,
+    /// A change group.
+    Group(usize),
+    /// Where somebody scrolled.
+    Free,
+}
+
 #[derive(Default)]
 pub struct PatchView {
     pub edit: usize,
+    pub anchor: Anchor,
+    /// Holds for [`Anchor::Free`].
     pub scroll: Scroll,
+    /// First row as last drawn: only the view knows it.
+    pub drawn_top: Cell<usize>,
+    /// Unchanged lines far from a change are shown.
+    pub unfolded: bool,
     /// Why and from which items is shown.
     pub rationale: bool,
     pub undo: Vec<UndoEntry>,
@@ -338,8 +356,7 @@ impl App {
         let idle = self.now.saturating_sub(self.last_key_at) >= IDLE_MS && self.overlay.is_none();
         match event {
             Event::ReviewOpened { mode: ReviewMode::Manual, edits, .. } if !edits.is_empty() => {
-                self.patch.edit = 0;
-                self.patch.scroll.top = 0;
+                (self.patch.edit, self.patch.anchor) = (0, Anchor::Edit);
                 self.patch.undo.clear();
                 if idle {
                     self.stage = None;

@@ -8,9 +8,9 @@ mod fixture;
 mod random;
 
 use client::{app, control, hear, key, played, press, text, welcome};
-use planish::domain::{Author, Decision, ReviewClose, TimeoutPolicy};
+use planish::domain::{Author, Decision, EditOp, ReviewClose, Skill, TimeoutPolicy};
 use planish::event::{AckResult, ClientLine, Command, EndStatus, Event, HostLine, Record};
-use planish::tui::{App, ClientEvent, EditPurpose, Effect, Identity, Link, Msg, Overlay, Pane};
+use planish::tui::{Anchor, App, ClientEvent, EditPurpose, Effect, Identity, Link, Msg, Overlay, Pane};
 use ratatui::crossterm::event::KeyCode;
 
 const SIZE: (u16, u16) = (120, 40);
@@ -433,9 +433,97 @@ fn edits_and_changes_are_walked() {
     press(&mut app, "KKK");
     assert_eq!(app.patch.edit, 0);
     press(&mut app, "}");
-    assert_eq!(app.patch.edit, 1, "the second change group is the work of edit 2");
-    press(&mut app, "{");
+    assert_eq!(app.patch.edit, 2, "edit 3 touches edit 1, and its change is its own");
+    press(&mut app, "}");
+    assert_eq!(app.patch.edit, 1);
+    press(&mut app, "}}{");
+    assert_eq!(app.patch.edit, 2);
+    press(&mut app, "{{{");
     assert_eq!(app.patch.edit, 0);
+}
+
+/// A review of one edit near the end of a long skill and one at its beginning.
+fn long_review(size: (u16, u16)) -> App {
+    let skill: String = (1..=60).map(|line| format!("- rule number {line}\n")).collect();
+    let mut tape = fixture::two_steps();
+    for record in &mut tape.records {
+        if let Event::RunStarted { skill: first, .. } = &mut record.event {
+            *first = Skill::new(skill.as_str());
+        }
+    }
+    let edits = vec![
+        fixture::edit(EditOp::Replace, "- rule number 50", "- rule number fifty", 2, ""),
+        fixture::edit(EditOp::Delete, "- rule number 20\n", "", 2, ""),
+    ];
+    let mut opened = fixture::review_opened(fixture::step(3), edits);
+    if let Event::ReviewOpened { current_hash, .. } = &mut opened {
+        *current_hash = Skill::new(skill.as_str()).hash;
+    }
+    tape.push(10, opened);
+    played(size, &tape)
+}
+
+#[test]
+fn the_patch_opens_at_the_first_change_of_the_selected_edit() {
+    for size in [(80, 24), (120, 40), (60, 15)] {
+        let mut app = long_review(size);
+        let shown = text(&app);
+        assert!(shown.contains("+ - rule number fifty"), "{shown}");
+        for line in [47, 48, 49] {
+            assert!(shown.contains(&format!("  - rule number {line}")), "{line}: {shown}");
+        }
+        press(&mut app, "J");
+        let shown = text(&app);
+        assert!(shown.contains("- - rule number 20") && shown.contains("  - rule number 17"), "{shown}");
+        // Scrolled by hand it stays, whatever others decide.
+        press(&mut app, "Kk");
+        let before = text(&app);
+        let (at, by) = (fixture::step(3), Author("bob@pts/7".into()));
+        next_event(&mut app, Event::EditDecided { at, edit: 1, decision: Decision::Accept, by, rev: 50 });
+        assert_eq!(app.patch.anchor, Anchor::Free);
+        let first = |text: &str| text.lines().find(|line| line.contains("rule number 4")).map(str::to_owned);
+        assert_eq!(first(&text(&app)), first(&before));
+    }
+}
+
+#[test]
+fn long_unchanged_parts_are_folded_until_asked_for() {
+    let mut app = long_review((120, 60));
+    let shown = text(&app);
+    for words in ["… 16 unchanged lines", "… 23 unchanged lines", "… 7 unchanged lines"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert!(!shown.contains("rule number 30"));
+    press(&mut app, "t");
+    let shown = text(&app);
+    assert!(!shown.contains("unchanged lines") && shown.contains("rule number 46"), "{shown}");
+    press(&mut app, "gg");
+    assert!(text(&app).contains("rule number 1"));
+    press(&mut app, "}");
+    assert_eq!(app.patch.edit, 1, "the next change below what is in view");
+}
+
+#[test]
+fn edits_that_hide_characters_say_so() {
+    let at = fixture::step(3);
+    let mut tape = fixture::two_steps();
+    let plain = fixture::edit(EditOp::Append, "", "- Be kind.", 2, "");
+    let trojan = fixture::edit(EditOp::Append, "", "- Be \u{202e}kind\u{202c}.\x1b[8m", 2, "");
+    tape.push(10, fixture::review_opened(at, vec![plain, trojan]));
+    let mut app = played((120, 40), &tape);
+    let row = |app: &App, number: &str| {
+        text(app).lines().find(|line| line.contains(number)).map(str::to_owned).unwrap()
+    };
+    assert!(row(&app, " 2 · append").contains("hides 6 control characters"));
+    assert!(!row(&app, " 1 · append").contains("hides"));
+    let detail = "the text applied is not just what is shown";
+    assert!(!text(&app).contains(detail));
+    press(&mut app, "J");
+    assert!(text(&app).contains(detail), "{}", text(&app));
+    // What counts is the text as amended.
+    let decision = Decision::Amend { content: "- Be kind.\u{200b}".into(), reason: String::new() };
+    next_event(&mut app, Event::EditDecided { at, edit: 1, decision, by: fixture::ann(), rev: 50 });
+    assert!(row(&app, " 2 ✎ append").contains("hides 1 control character "));
 }
 
 #[test]
