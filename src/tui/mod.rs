@@ -7,6 +7,7 @@ mod clock;
 mod editor;
 mod frames;
 mod header;
+mod help;
 mod input;
 mod journal_lines;
 mod keymap;

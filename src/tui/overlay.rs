@@ -136,6 +136,9 @@ impl App {
     pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Option<Outcome> {
         let mut overlay = self.overlay.take()?;
         let outcome = overlay.key(key, &|spec| (spec.enabled)(self));
+        if let Overlay::Help { top } = &mut overlay {
+            *top = (*top).min(self.help_end());
+        }
         if outcome == Outcome::Stay {
             self.overlay = Some(overlay);
         }
