@@ -73,6 +73,14 @@ pub enum Action {
     CursorReset,
 }
 
+impl Action {
+    /// Gives the run a command, which a read-only client may not.
+    pub fn steers(self) -> bool {
+        use Action::*;
+        matches!(self, Stop | Pause | Accept | Reject | Amend | Undo | AcceptRest | RejectRest | Submit)
+    }
+}
+
 /// One row of the registry.
 pub struct Spec {
     pub action: Action,

@@ -236,7 +236,7 @@ impl App {
     }
 
     /// A clock on the screen runs.
-    fn clock_runs(&self) -> bool {
+    pub(super) fn clock_runs(&self) -> bool {
         matches!(self.state.status, RunStatus::Running | RunStatus::Cancelling { .. })
             || matches!(self.link, Link::Lost { .. })
     }
@@ -430,30 +430,6 @@ impl App {
             0 => "REVIEW submit".to_owned(),
             n => format!("REVIEW {n}"),
         })
-    }
-
-    /// Milliseconds of the run so far; stands still once it is paused or over.
-    pub fn elapsed(&self) -> u64 {
-        let Some(info) = &self.state.info else { return 0 };
-        let until = if self.clock_runs() { self.now } else { self.state.updated_at };
-        until.saturating_sub(info.started_at)
-    }
-
-    /// Milliseconds to go, from the mean time of finished steps; `None` before the first or after the last.
-    pub fn eta(&self) -> Option<u64> {
-        let total = self.state.info.as_ref()?.plan.total_steps as u64;
-        let finished = self.state.steps.iter().filter(|step| step.finished_at.is_some());
-        let (mut n, mut ms) = (0, 0);
-        for step in finished {
-            n += 1;
-            ms += step.finished_at.unwrap_or(step.started_at).saturating_sub(step.started_at);
-        }
-        if n == 0 || self.ended() || n >= total {
-            return None;
-        }
-        let under_way = self.state.steps.last().filter(|step| step.finished_at.is_none());
-        let spent = under_way.map_or(0, |step| self.now.saturating_sub(step.started_at));
-        Some((ms / n * (total - n)).saturating_sub(spent))
     }
 
     pub fn has_stage(&self) -> bool {

@@ -3,6 +3,7 @@
 
 mod action;
 mod app;
+mod clock;
 mod editor;
 mod frames;
 mod header;

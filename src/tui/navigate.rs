@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::action::{Action, Spec, spec};
+use super::action::{Action, Scope, Spec, spec};
 use super::app::{App, Stage};
 use super::input::Input;
 use super::keymap::{Match, Press, lookup};
@@ -47,13 +47,12 @@ impl App {
     }
 
     fn refuse(&mut self, spec: &Spec) {
-        let why = if spec.ctl.is_some() && self.identity.read_only {
-            "this client is read-only; attach without --read-only to steer"
-        } else if spec.ctl.is_some() && self.ended() {
-            "the run has ended"
-        } else {
-            "nothing here to do that to"
-        };
+        let steers = spec.action.steers();
+        if steers && self.identity.read_only {
+            let what = if spec.scope == Scope::Patch { "decide" } else { "steer" };
+            return self.say(Role::Warn, format!("read-only: attach without --read-only to {what}"));
+        }
+        let why = if steers && self.ended() { "the run has ended" } else { "nothing here to do that to" };
         self.say(Role::Warn, format!("{}: {why}", spec.label));
     }
 

@@ -7,7 +7,7 @@ use super::action::{ACTIONS, Action, Scope, Spec, spec};
 use super::app::App;
 use super::header;
 use super::layout::{Class, Pane};
-use super::overlay::{Overlay, palette_matches};
+use super::overlay::{Overlay, Question, palette_matches};
 use super::paint::{Canvas, Span, rows_of, span, spans_width, wrap_spans};
 use super::panes;
 use super::plot::sparkline;
@@ -63,12 +63,8 @@ fn tabs(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
 fn status(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let records = || app.state.steps.iter().filter_map(|step| step.record.as_ref());
     let train: Vec<f64> = records().map(|record| record.rollout_hard).collect();
-    let select: Vec<f64> = app
-        .state
-        .baseline_score
-        .into_iter()
-        .chain(app.state.steps.iter().filter_map(|step| step.gate.as_ref().map(|gate| gate.candidate.gate)))
-        .collect();
+    let select: Vec<f64> =
+        app.state.baseline_score.into_iter().chain(records().map(|record| record.current_score)).collect();
     let mut spans = vec![span(Role::Text, " ")];
     for (name, values, role) in [("train", train, Role::Series1), ("select", select, Role::Series2)] {
         let Some(last) = values.last() else { continue };
@@ -80,8 +76,9 @@ fn status(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         spans.push(span(Role::Dim, "best "));
         spans.push(span(Role::Text, format!("{best:.3}   ")));
     }
-    if let Some(rate) = app.live.tokens_per_s().filter(|_| !app.ended()) {
-        let words = [span(Role::Text, format!("{rate:.1}")), span(Role::Dim, " tok/s")];
+    if let Some((rate, note)) = app.live.rate(app.ended()) {
+        let note = if app.live.in_flight > 0 { String::new() } else { format!(" {note}") };
+        let words = [span(Role::Text, format!("{rate:.1}")), span(Role::Dim, format!(" tok/s{note}"))];
         if spans_width(&spans) + spans_width(&words) <= area.width as usize {
             spans.extend(words);
         }
@@ -196,12 +193,13 @@ fn draw_overlay(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) {
                 }
             }
         }
-        Overlay::Confirm { question, details, verb, .. } => {
+        Overlay::Confirm { then } => {
+            let Question { title, details, verb } = app.question(then);
             let wrapped: Vec<Vec<Span>> =
                 details.iter().flat_map(|text| wrap_spans(&[span(Role::Text, text.as_str())], 54)).collect();
             let area = centered(screen, 60, wrapped.len() as u16 + 6);
             canvas.clear(area);
-            let inner = canvas.boxed(area, true, &[span(Role::TitleFocus, question.as_str())], &[]);
+            let inner = canvas.boxed(area, true, &[span(Role::TitleFocus, title)], &[]);
             let mut rows = rows_of(inner).skip(1);
             for (line, row) in wrapped.iter().zip(&mut rows) {
                 canvas.line(row, line);

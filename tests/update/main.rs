@@ -8,7 +8,7 @@ mod fixture;
 mod random;
 
 use client::{app, control, hear, key, played, press, text, welcome};
-use planish::domain::{Author, Decision};
+use planish::domain::{Author, Decision, ReviewClose, TimeoutPolicy};
 use planish::event::{AckResult, ClientLine, Command, EndStatus, Event, HostLine, Record};
 use planish::tui::{App, ClientEvent, EditPurpose, Effect, Identity, Link, Msg, Overlay, Pane};
 use ratatui::crossterm::event::KeyCode;
@@ -111,6 +111,82 @@ fn a_whole_review_by_keys() {
 }
 
 #[test]
+fn a_submission_counts_decisions_on_their_way_as_made() {
+    let mut app = reviewing();
+    let sent = press(&mut app, "A");
+    key(&mut app, KeyCode::Enter);
+    let asked = text(&app);
+    assert!(asked.contains("✓ 4 accepted") && !asked.contains("undecided, accepted"), "{asked}");
+    applied(&mut app, &sent);
+    assert!(text(&app).contains("✓ 4 accepted"));
+}
+
+#[test]
+fn an_open_question_keeps_up_with_the_decisions_of_others() {
+    let mut app = reviewing();
+    key(&mut app, KeyCode::Enter);
+    assert!(text(&app).contains("· 4 undecided, accepted by submitting"));
+    let (at, by) = (fixture::step(3), Author("bob@pts/7".into()));
+    next_event(&mut app, Event::EditDecided { at, edit: 1, decision: reject("no"), by, rev: 50 });
+    let asked = text(&app);
+    assert!(asked.contains("· 3 undecided") && asked.contains("✗ 1 rejected"), "{asked}");
+    let close = ReviewClose::TimedOut { policy: TimeoutPolicy::Accept };
+    next_event(&mut app, Event::ReviewClosed { at, close, kept: Vec::new(), rejected: Vec::new() });
+    assert!(text(&app).contains("that review is closed"));
+    assert_eq!(key(&mut app, KeyCode::Enter), []);
+    assert!(app.toast.unwrap().text.contains("closed"));
+}
+
+#[test]
+fn a_refused_decision_is_not_counted_any_more() {
+    let mut app = reviewing();
+    let sent = press(&mut app, "A");
+    key(&mut app, KeyCode::Enter);
+    for (cmd_id, _, _) in commands(&sent) {
+        let result = AckResult::Denied { reason: "no".into() };
+        hear(&mut app, HostLine::Ack { cmd_id, result, rev: 50 });
+    }
+    assert!(text(&app).contains("· 4 undecided, accepted by submitting"));
+}
+
+/// All three keys before the host says a word, as pasted or typed ahead.
+#[test]
+fn accepting_all_and_submitting_in_one_burst_is_no_conflict_with_oneself() {
+    let mut app = reviewing();
+    let rev = app.state.rev;
+    let mut sent = press(&mut app, "A");
+    sent.extend(key(&mut app, KeyCode::Enter));
+    sent.extend(key(&mut app, KeyCode::Enter));
+    let at = fixture::step(3);
+    let mut expected: Vec<Command> = (0..4).map(|edit| decide(edit, Decision::Accept)).collect();
+    expected.push(Command::Submit { at });
+    assert_eq!(bodies(&sent), expected, "the decisions go out before the submission");
+    let revs: Vec<Option<u64>> = commands(&sent).into_iter().map(|(_, rev, _)| rev).collect();
+    assert_eq!(revs, [Some(rev); 5], "based on what others had decided by then");
+    assert_eq!(key(&mut app, KeyCode::Enter), [], "nothing is submitted twice");
+    assert!(app.overlay.is_none());
+
+    applied(&mut app, &sent);
+    assert_eq!(app.waiting(), 0);
+    assert!(app.toast.as_ref().is_none_or(|toast| !toast.text.contains("first")));
+    let rev = app.state.rev + 1;
+    next_event(&mut app, Event::ReviewSubmitted { at, by: fixture::ann(), rev });
+    assert_eq!(key(&mut app, KeyCode::Enter), []);
+    assert!(app.overlay.is_none());
+}
+
+#[test]
+fn deciding_twice_before_an_answer_keeps_what_was_before() {
+    let mut app = reviewing();
+    let mut sent = press(&mut app, "a");
+    assert_eq!(press(&mut app, "Ka"), [], "it is accepted already");
+    press(&mut app, "Kx");
+    sent.extend(key(&mut app, KeyCode::Enter));
+    applied(&mut app, &sent);
+    assert_eq!(bodies(&press(&mut app, "u")), [decide(0, Decision::Accept)]);
+}
+
+#[test]
 fn enter_skips_the_reason() {
     let mut app = reviewing();
     press(&mut app, "x");
@@ -201,11 +277,20 @@ fn a_read_only_client_gives_no_command_and_says_why() {
     for line in tape.lines() {
         hear(&mut app, line);
     }
-    for keys in ["a", "x", "A", "p", "Q", "u"] {
-        assert_eq!(press(&mut app, keys), []);
+    assert_eq!(app.arrangement.focus, Pane::Patch, "the open review is shown");
+    assert!(text(&app).contains("1 · replace"));
+    for keys in ["a", "x", "A", "X", "e", "u", "\n"] {
+        app.toast = None;
+        let effects = if keys == "\n" { key(&mut app, KeyCode::Enter) } else { press(&mut app, keys) };
+        assert_eq!(effects, []);
         assert!(app.overlay.is_none());
+        let said = app.toast.clone().unwrap().text;
+        assert_eq!(said, "read-only: attach without --read-only to decide", "{keys}");
     }
-    assert!(app.toast.unwrap().text.contains("--read-only"));
+    for keys in ["p", "Q"] {
+        assert_eq!(press(&mut app, keys), []);
+        assert_eq!(app.toast.clone().unwrap().text, "read-only: attach without --read-only to steer");
+    }
 }
 
 #[test]
@@ -294,6 +379,50 @@ fn the_countdown_reaches_the_policy() {
     assert!(text(&app).contains("accepts in 0:57"));
     app.update(Msg::Tick(app.now + 15_400));
     assert!(text(&app).contains("accepts in 0:42"));
+}
+
+#[test]
+fn the_time_to_go_is_that_of_the_machine() {
+    let quick = reviewing();
+    let mut tape = fixture::two_steps();
+    // An hour over coffee in the review of step 2 changes nothing in what is foretold.
+    let closed =
+        tape.records.iter().rposition(|one| matches!(one.event, Event::ReviewClosed { .. })).unwrap();
+    for record in &mut tape.records[closed..] {
+        record.at += 3_600_000;
+    }
+    let last = tape.records.last().unwrap().at;
+    let mut slow = played(SIZE, &tape);
+    slow.update(Msg::Tick(last));
+    let mut fast = played(SIZE, &fixture::two_steps());
+    fast.update(Msg::Tick(fixture::two_steps().now()));
+    assert_eq!(slow.eta(), fast.eta());
+
+    let later = |seconds: u64| {
+        let mut app = reviewing();
+        app.update(Msg::Tick(app.now + seconds * 1_000));
+        app.eta()
+    };
+    assert!(quick.eta().is_some());
+    assert_eq!(later(0), later(50), "a review under way does not use up the time to go");
+}
+
+#[test]
+fn no_time_to_go_while_a_review_waits_without_a_limit() {
+    for (timeout, policy, foretold) in [
+        (None, TimeoutPolicy::Accept, false),
+        (Some(60), TimeoutPolicy::Wait, false),
+        (Some(60), TimeoutPolicy::Reject, true),
+    ] {
+        let mut tape = fixture::reviewing();
+        let opened = tape.records.last_mut().unwrap();
+        let Event::ReviewOpened { timeout_s, on_timeout, .. } = &mut opened.event else {
+            panic!("no review")
+        };
+        (*timeout_s, *on_timeout) = (timeout, policy);
+        let app = played(SIZE, &tape);
+        assert_eq!((app.eta().is_some(), text(&app).contains("eta ")), (foretold, foretold), "{policy:?}");
+    }
 }
 
 #[test]

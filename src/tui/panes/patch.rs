@@ -20,7 +20,7 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let (Some(step), Some(doc)) = (app.shown_step(), app.patch_doc()) else {
         let inner = frame(app, Pane::Patch, area, canvas, Vec::new(), &[]);
         return match app.shown_step() {
-            Some(step) => proposing(step, inner, canvas),
+            Some(step) => proposing(app, step, inner, canvas),
             None => placeholder(canvas, inner, &[waiting_words(app)]),
         };
     };
@@ -43,7 +43,10 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn proposing(step: &StepState, area: Rect, canvas: &mut Canvas<'_>) {
+fn proposing(app: &App, step: &StepState, area: Rect, canvas: &mut Canvas<'_>) {
+    if step.record.is_some() {
+        return placeholder(canvas, area, &[&format!("Step {}: no edits proposed.", step.at.step)]);
+    }
     let edits: usize =
         step.analyses.iter().filter_map(|one| one.patch.as_ref()).map(|patch| patch.edits.len()).sum();
     let first = match step.phase {
@@ -55,7 +58,11 @@ fn proposing(step: &StepState, area: Rect, canvas: &mut Canvas<'_>) {
             count(edits, "edit")
         ),
     };
-    placeholder(canvas, area, &[&first, "", "Edits appear here when the step has selected them."]);
+    let next = match app.ended() {
+        true => "The run ended before the step selected any.",
+        false => "Edits appear here when the step has selected them.",
+    };
+    placeholder(canvas, area, &[&first, "", next]);
 }
 
 fn standing_counts(doc: &PatchDoc) -> Vec<Span> {
