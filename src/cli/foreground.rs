@@ -16,13 +16,17 @@ use crate::host::{HostSocket, runtime_dir, serve};
 use crate::plain::PlainRenderer;
 use crate::store::RunDir;
 
-/// Runs to the end. The first ctrl-c asks the run to stop at the next boundary, the second leaves at once; either
-/// way the journal stays resumable.
+/// Runs to the end, also when its stdout or its terminal goes away. The first ctrl-c (or SIGTERM) asks the run to stop at
+/// the next boundary, the second leaves at once; either way the journal stays resumable.
 pub async fn foreground(run: &RunDir, viewing: &Viewing) -> Result<u8, Failure> {
     runtime_dir().map_err(|error| Failure::usage(error.to_string()))?;
     // Listened to from here on, so that no ctrl-c falls between two waits.
-    let mut interrupts = signal(SignalKind::interrupt())
-        .map_err(|error| Failure::run(format!("cannot listen for signals: {error}")))?;
+    let listen =
+        |kind| signal(kind).map_err(|error| Failure::run(format!("cannot listen for signals: {error}")));
+    let mut stops =
+        Stops { interrupt: listen(SignalKind::interrupt())?, term: listen(SignalKind::terminate())? };
+    // Once listened to, a hangup no longer ends the process.
+    let _hangup = listen(SignalKind::hangup())?;
     let service = assembly::start_engine(run).await?;
     let socket = HostSocket::bind(run.path()).map_err(|error| Failure::usage(error.to_string()))?;
 
@@ -33,7 +37,7 @@ pub async fn foreground(run: &RunDir, viewing: &Viewing) -> Result<u8, Failure> 
         async move { serve(service, socket, &folder, stop, |file| drop(announce.send(file.clone()))).await }
     });
     match announced.await {
-        Ok(file) if viewing.json => output::json(&Launch::new(run, &file).line())?,
+        Ok(file) if viewing.json => heard(output::json(&Launch::new(run, &file).line()))?,
         Ok(_) => {}
         Err(_) => {
             let why = match served.await {
@@ -47,12 +51,12 @@ pub async fn foreground(run: &RunDir, viewing: &Viewing) -> Result<u8, Failure> 
     let mut teller = Teller::new(viewing);
     let outcome = tokio::select! {
         outcome = follow(service.as_ref(), &mut teller) => outcome,
-        () = interrupted(service.as_ref(), &mut interrupts) => Ok(Ending::Interrupted),
+        () = interrupted(service.as_ref(), &mut stops) => Ok(Ending::Interrupted),
     };
     let code = match outcome? {
         Ending::Over => {
             if viewing.json {
-                output::json(&teller.report.done(run.path()))?;
+                heard(output::json(&teller.report.done(run.path())))?;
             }
             failure::code_of(teller.report.state(), viewing.require_improvement)
         }
@@ -75,13 +79,36 @@ enum Ending {
 }
 
 /// Returns at the second ctrl-c; the first one asks the run to stop.
-async fn interrupted(service: &dyn RunService, interrupts: &mut Signal) {
-    interrupts.recv().await;
+/// What asks the run to stop.
+struct Stops {
+    interrupt: Signal,
+    term: Signal,
+}
+
+impl Stops {
+    async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.term.recv() => {}
+        }
+    }
+}
+
+/// A reader that has gone does not stop the run.
+fn heard(told: Result<(), Failure>) -> Result<(), Failure> {
+    match told {
+        Err(Failure::Quiet) => Ok(()),
+        other => other,
+    }
+}
+
+async fn interrupted(service: &dyn RunService, stops: &mut Stops) {
+    stops.recv().await;
     output::note(
         "stopping at the next boundary; press ctrl-c again to leave at once (the run stays resumable)",
     );
     let cancel = service.steer(Command::Cancel, author_here(), None);
-    tokio::join!(cancel, interrupts.recv());
+    tokio::join!(cancel, stops.recv());
 }
 
 async fn follow(service: &dyn RunService, teller: &mut Teller) -> Result<Ending, Failure> {
@@ -146,9 +173,9 @@ impl Teller {
     fn tell(&mut self, record: &Record) -> Result<(), Failure> {
         let lines = self.report.take(record);
         if self.json {
-            return lines.iter().try_for_each(output::json);
+            return heard(lines.iter().try_for_each(output::json));
         }
         let line = HostLine::Event(Box::new(record.clone()));
-        self.plain.lines(&line).iter().try_for_each(|text| output::line(text))
+        heard(self.plain.lines(&line).iter().try_for_each(|text| output::line(text)))
     }
 }

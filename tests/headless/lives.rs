@@ -84,6 +84,21 @@ async fn run_of_a_living_run_attaches_to_its_host() {
     let host = detach(&place, &["run", "run.toml", "--name", "one", "-o", "review.mode=manual"]);
     let again = detach(&place, &["run", "run.toml", "--name", "one", "-o", "review.mode=manual"]);
     assert_eq!(host, again);
+    for (change, told) in [
+        ("train.batch_size=5", "train.batch_size: 4 -> 5"),
+        // Even where no result depends on it: the host would go on without it.
+        ("env.workers=2", "env.workers: 4 -> 2"),
+        ("review.mode=auto", "review.mode"),
+    ] {
+        for command in
+            [&["run", "run.toml", "--name", "one", "-o", "review.mode=manual"][..], &["resume", "one"]]
+        {
+            let done = place.planish(&[command, &["--detach", "-o", change]].concat());
+            assert_eq!((done.code, done.out.as_str()), (Some(2), ""), "{done:?}");
+            assert!(done.err.contains(told), "{}", done.err);
+        }
+    }
+    assert_eq!(detach(&place, &["resume", "one"]), host);
     let refused = place.planish(&["resume", "one", "--foreground"]);
     assert_eq!((refused.code, refused.err.contains("already served")), (Some(2), true), "{refused:?}");
     assert_eq!(place.planish(&["ctl", "one", "cancel"]).code, Some(0));
@@ -180,18 +195,36 @@ fn foreground(place: &Place, name: &str) -> (Child, BufReader<std::process::Chil
 #[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_in_the_foreground_cancels_and_the_run_can_be_resumed() {
     let place = Place::with(slow()).await;
-    let (child, out) = foreground(&place, "one");
-    let mut lines = out.lines();
-    while !lines.next().unwrap().unwrap().contains("evaluation_item_finished") {}
-    signal(i32::try_from(child.id()).unwrap(), Signal::INT);
-    let last = lines.map(Result::unwrap).last().unwrap();
+    for (name, how) in [("one", Signal::INT), ("two", Signal::TERM)] {
+        let (child, out) = foreground(&place, name);
+        let mut lines = out.lines();
+        while !lines.next().unwrap().unwrap().contains("evaluation_item_finished") {}
+        let pid = i32::try_from(child.id()).unwrap();
+        // A terminal that goes away is no reason to stop.
+        signal(pid, Signal::HUP);
+        signal(pid, how);
+        let last = lines.map(Result::unwrap).last().unwrap();
+        let done = Done::of(child.wait_with_output().unwrap());
+        assert_eq!(done.code, Some(130), "{done:?}");
+        let last: Value = serde_json::from_str(&last).unwrap();
+        assert_eq!(last["done"]["status"], "cancelled");
+        let resumed = place.planish(&["resume", name, "--json", "--foreground"]);
+        assert_eq!(resumed.code, Some(0), "{resumed:?}");
+        assert_eq!(resumed.json().pop().unwrap()["done"]["status"], "completed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreground_run_outlives_the_reader_of_its_lines() {
+    let place = Place::new().await;
+    let (child, mut out) = foreground(&place, "one");
+    let mut launch = String::new();
+    out.read_line(&mut launch).unwrap();
+    drop(out);
     let done = Done::of(child.wait_with_output().unwrap());
-    assert_eq!(done.code, Some(130), "{done:?}");
-    let last: Value = serde_json::from_str(&last).unwrap();
-    assert_eq!(last["done"]["status"], "cancelled");
-    let resumed = place.planish(&["resume", "one", "--json", "--foreground"]);
-    assert_eq!(resumed.code, Some(0), "{resumed:?}");
-    assert_eq!(resumed.json().pop().unwrap()["done"]["status"], "completed");
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "{done:?}");
+    assert!(place.path("runs/one/summary.json").is_file());
+    assert!(!place.path("runs/one/host.json").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
