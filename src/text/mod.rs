@@ -7,6 +7,6 @@ mod width;
 mod wrap;
 
 pub use diff::{Diff, DiffLine, Group, Mark, causes, diff};
-pub use sanitize::{sanitize, sanitize_line};
+pub use sanitize::{is_invisible, sanitize, sanitize_line};
 pub use width::{fit, truncate, width};
 pub use wrap::wrap;

@@ -84,6 +84,21 @@ async fn run_of_a_living_run_attaches_to_its_host() {
     let host = detach(&place, &["run", "run.toml", "--name", "one", "-o", "review.mode=manual"]);
     let again = detach(&place, &["run", "run.toml", "--name", "one", "-o", "review.mode=manual"]);
     assert_eq!(host, again);
+    for (change, told) in [
+        ("train.batch_size=5", "train.batch_size: 4 -> 5"),
+        // Even where no result depends on it: the host would go on without it.
+        ("env.workers=2", "env.workers: 4 -> 2"),
+        ("review.mode=auto", "review.mode"),
+    ] {
+        for command in
+            [&["run", "run.toml", "--name", "one", "-o", "review.mode=manual"][..], &["resume", "one"]]
+        {
+            let done = place.planish(&[command, &["--detach", "-o", change]].concat());
+            assert_eq!((done.code, done.out.as_str()), (Some(2), ""), "{done:?}");
+            assert!(done.err.contains(told), "{}", done.err);
+        }
+    }
+    assert_eq!(detach(&place, &["resume", "one"]), host);
     let refused = place.planish(&["resume", "one", "--foreground"]);
     assert_eq!((refused.code, refused.err.contains("already served")), (Some(2), true), "{refused:?}");
     assert_eq!(place.planish(&["ctl", "one", "cancel"]).code, Some(0));
