@@ -1,5 +1,9 @@
 //! One event per line: `{"seq":7,"at":1764435600123,"phase_started":{…}}`.
 
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::Event;
@@ -8,7 +12,7 @@ use super::Event;
 pub const FORMAT_VERSION: u32 = 1;
 
 /// One journal line. `seq` counts from 1 without gaps; `at` is Unix time in milliseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Record {
     pub seq: u64,
     pub at: u64,
@@ -26,13 +30,64 @@ pub fn encode_line(record: &Record) -> Result<Vec<u8>, serde_json::Error> {
 /// No JSON, no record, or an event of a known kind whose content does not fit: only kinds this version does not
 /// know become [`Event::Unknown`], else a resume would quietly lose what the event says.
 pub fn decode_line(line: &[u8]) -> Result<Record, serde_json::Error> {
-    let record: Record = serde_json::from_slice(line)?;
-    match &record.event {
-        Event::Unknown(map) => match map.keys().find(|kind| KINDS.contains(&kind.as_str())) {
-            Some(kind) => Err(serde::de::Error::custom(format!("the content of `{kind}` does not fit"))),
-            None => Ok(record),
-        },
-        _ => Ok(record),
+    serde_json::from_slice(line)
+}
+
+/// By hand, because a derived `flatten` reads every line twice: once into a generic value, then into the event.
+impl<'de> Deserialize<'de> for Record {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(RecordVisitor)
+    }
+}
+
+struct RecordVisitor;
+
+impl<'de> Visitor<'de> for RecordVisitor {
+    type Value = Record;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a journal record")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
+        let (mut seq, mut at, mut event) = (None, None, None);
+        let mut unknown = serde_json::Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "seq" => seq = Some(map.next_value()?),
+                "at" => at = Some(map.next_value()?),
+                kind if KINDS.contains(&kind) => {
+                    let tagged = Tagged { kind: Some(kind), map: &mut map };
+                    event = Some(Event::deserialize(MapAccessDeserializer::new(tagged))?);
+                }
+                _ => {
+                    unknown.insert(key, map.next_value()?);
+                }
+            }
+        }
+        Ok(Record {
+            seq: seq.ok_or_else(|| A::Error::missing_field("seq"))?,
+            at: at.ok_or_else(|| A::Error::missing_field("at"))?,
+            event: event.unwrap_or(Event::Unknown(unknown)),
+        })
+    }
+}
+
+/// The rest of a record as an externally tagged enum: the tag that was read already, then its content.
+struct Tagged<'a, A> {
+    kind: Option<&'a str>,
+    map: &'a mut A,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Tagged<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        self.kind.take().map(|kind| seed.deserialize(kind.into_deserializer())).transpose()
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
     }
 }
 
@@ -79,25 +134,82 @@ pub fn scan(bytes: &[u8]) -> Result<Tail, String> {
     scan_after(bytes, 0)
 }
 
-/// [`scan`] of what follows the first `lines` lines of a journal.
+/// [`scan`] of what follows the first `lines` lines of a journal. Large journals are decoded on all cores.
 pub fn scan_after(bytes: &[u8], lines: u64) -> Result<Tail, String> {
-    let mut records = Vec::new();
-    let mut valid_len = 0;
-    let mut rest = bytes;
-    while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-        let (line, after) = (&rest[..end], &rest[end + 1..]);
-        let number = lines + records.len() as u64 + 1;
-        match decode_line(line) {
-            Ok(record) if record.seq == number => records.push(record),
-            Ok(record) => return Err(format!("line {number} has seq {} (expected {number})", record.seq)),
-            // Half a line is no JSON. Whole JSON that is no record was not torn, and must not be cut off.
-            Err(error) if after.is_empty() && !error.is_data() => break,
-            Err(error) => return Err(format!("line {number} is damaged: {error}")),
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    scan_in_parts(bytes, lines, cores.min(bytes.len() / PART_BYTES).max(1))
+}
+
+/// Fewer bytes are not worth a thread.
+const PART_BYTES: usize = 1 << 20;
+
+fn scan_in_parts(bytes: &[u8], lines: u64, parts: usize) -> Result<Tail, String> {
+    let decoded: Vec<DecodedPart> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            split_at_lines(bytes, parts).map(|part| scope.spawn(move || decode_part(part))).collect();
+        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined.map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    let mut tail = Tail { records: Vec::new(), valid_len: 0 };
+    for part in decoded {
+        let first = lines + tail.records.len() as u64 + 1;
+        if let Some((record, number)) =
+            part.records.iter().zip(first..).find(|(record, number)| record.seq != *number)
+        {
+            return Err(format!("line {number} has seq {} (expected {number})", record.seq));
         }
-        valid_len += end + 1;
-        rest = after;
+        tail.valid_len += part.len;
+        if tail.records.is_empty() {
+            tail.records = part.records;
+        } else {
+            tail.records.extend(part.records);
+        }
+        if let Some((line, error)) = part.stopped {
+            // Half a line is no JSON. Whole JSON that is no record was not torn, and must not be cut off.
+            let is_last = tail.valid_len + line == bytes.len();
+            if is_last && !error.is_data() {
+                break;
+            }
+            return Err(format!("line {} is damaged: {error}", lines + tail.records.len() as u64 + 1));
+        }
     }
-    Ok(Tail { records, valid_len })
+    Ok(tail)
+}
+
+/// The whole lines of one part up to the first bad one.
+struct DecodedPart {
+    records: Vec<Record>,
+    /// Bytes of these lines.
+    len: usize,
+    /// Bytes of the bad line with its newline, and what is wrong with it.
+    stopped: Option<(usize, serde_json::Error)>,
+}
+
+fn decode_part(bytes: &[u8]) -> DecodedPart {
+    let mut part = DecodedPart { records: Vec::new(), len: 0, stopped: None };
+    for end in memchr::memchr_iter(b'\n', bytes) {
+        match decode_line(&bytes[part.len..end]) {
+            Ok(record) => part.records.push(record),
+            Err(error) => {
+                part.stopped = Some((end + 1 - part.len, error));
+                break;
+            }
+        }
+        part.len = end + 1;
+    }
+    part
+}
+
+/// At most `n` parts of about equal size that end with a line; the last one takes what has no newline.
+fn split_at_lines(bytes: &[u8], n: usize) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    (0..n).rev().map_while(move |left| {
+        let aim = rest.len() / (left + 1);
+        let end = if left == 0 { None } else { memchr::memchr(b'\n', &rest[aim..]) };
+        let (part, after) = rest.split_at(end.map_or(rest.len(), |end| aim + end + 1));
+        rest = after;
+        (!part.is_empty()).then_some(part)
+    })
 }
 
 #[cfg(test)]
@@ -138,12 +250,12 @@ mod tests {
 
     #[test]
     fn a_known_kind_with_other_content_is_no_unknown_kind() {
-        let told = decode_line(br#"{"seq":1,"at":1,"paused":{"who":"a"}}"#).unwrap_err().to_string();
-        assert_eq!(told, "the content of `paused` does not fit");
+        let error = decode_line(br#"{"seq":1,"at":1,"paused":{"who":"a"}}"#).unwrap_err();
+        assert!(error.is_data());
+        assert!(error.to_string().starts_with("missing field `by`"), "{error}");
         // The list is that of the enum: variants stand at four spaces, up to the untagged one.
         let source = include_str!("kind.rs");
-        let body =
-            source.split_once("pub enum Event {").unwrap().1.split_once("#[serde(untagged)]").unwrap().0;
+        let body = source.split_once("pub enum Event {").unwrap().1.split_once("#[serde(skip)]").unwrap().0;
         let variants = body.lines().filter_map(|line| line.strip_prefix("    ")?.strip_suffix(" {"));
         let tags: Vec<String> = variants
             .map(|name| {
@@ -172,5 +284,23 @@ mod tests {
         assert_eq!(scan(&torn).unwrap().valid_len, whole.len());
         let foreign = [&whole[..], b"{\"seq\":3,\"at\":1,\"paused\":{}}\n"].concat();
         assert!(scan(&foreign).unwrap_err().contains("line 3 is damaged"));
+    }
+
+    #[test]
+    fn the_number_of_parts_changes_nothing() {
+        let lines: Vec<Vec<u8>> = (1..=9).map(|seq| encode_line(&log(seq)).unwrap()).collect();
+        let whole = lines.concat();
+        let torn = [&whole[..], b"{\"seq\":10,"].concat();
+        let mut damaged = lines.clone();
+        damaged[4].truncate(7);
+        damaged[4].push(b'\n');
+        let mut swapped = lines;
+        swapped.swap(6, 7);
+        for bytes in [whole, torn, damaged.concat(), swapped.concat(), Vec::new()] {
+            let one = scan_in_parts(&bytes, 0, 1);
+            for parts in 2..14 {
+                assert_eq!(scan_in_parts(&bytes, 0, parts), one, "{parts} parts");
+            }
+        }
     }
 }

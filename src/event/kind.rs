@@ -1,6 +1,6 @@
 //! The event enum: externally tagged, past tense, additive.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::domain::{
     Author, Decision, Edit, EditReport, EffectKey, FailureNote, GateDecision, GateScore, Patch, Phase,
@@ -97,8 +97,10 @@ pub enum LogLevel {
 /// Everything that happens to a run. Two kinds of event share the journal: *engine* events, which the
 /// deterministic control flow produces in the same order on every resume, and *outside* events
 /// ([`Event::is_outside`]): what people and the machine did, at any time.
+///
+/// Read as part of a [`super::Record`], which tells known kinds from unknown ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", remote = "Self")]
 pub enum Event {
     // --- engine events, in the order of the control flow ---
     RunStarted {
@@ -254,8 +256,18 @@ pub enum Event {
         message: String,
     },
     /// A kind this version does not know (kept, shown raw).
-    #[serde(untagged)]
+    #[serde(skip)]
     Unknown(serde_json::Map<String, serde_json::Value>),
+}
+
+/// Not derived for `Unknown`: an untagged variant would make reading any event go through a generic value first.
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Event::Unknown(map) => map.serialize(serializer),
+            known => Event::serialize(known, serializer),
+        }
+    }
 }
 
 /// An edit a reviewer struck out.

@@ -195,6 +195,12 @@ impl RunState {
             .then_some((step.at, review))
     }
 
+    /// A manual review is open and nobody has submitted it.
+    pub fn waits_for_person(&self) -> bool {
+        let waits = |review: &ReviewState| review.mode == ReviewMode::Manual && review.submitted.is_none();
+        self.open_review().is_some_and(|(_, review)| waits(review))
+    }
+
     pub fn skill_text(&self, hash: &str) -> Option<&str> {
         self.skills.get(hash).map(|version| version.skill.text.as_str())
     }
@@ -209,7 +215,8 @@ impl RunState {
     }
 
     fn step_mut(&mut self, at: StepRef, now: u64) -> &mut StepState {
-        let index = match self.steps.iter().position(|step| step.at.step == at.step) {
+        // Nearly always the last one.
+        let index = match self.steps.iter().rposition(|step| step.at.step == at.step) {
             Some(index) => index,
             None => {
                 self.steps.push(StepState { at, started_at: now, ..StepState::default() });

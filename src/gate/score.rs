@@ -27,12 +27,7 @@ pub fn summarize<'a>(
     n: usize,
     scores: impl IntoIterator<Item = &'a Score>,
 ) -> GateScore {
-    let (mut hard, mut soft, mut done) = (ExactSum::default(), ExactSum::default(), 0);
-    for score in scores {
-        hard.add(score.hard);
-        soft.add(score.soft);
-        done += 1;
-    }
+    let (hard, soft, done) = sums(scores);
     let (hard, soft) = (hard.mean(done), soft.mean(done));
     GateScore { hard, soft, gate: gate_score(metric, mixed_weight, hard, soft), n, done }
 }
@@ -46,15 +41,21 @@ pub fn best_case<'a>(
     n: usize,
     scores: impl IntoIterator<Item = &'a Score>,
 ) -> GateScore {
-    let (mut hard, mut soft, mut done) = (ExactSum::default(), ExactSum::default(), 0);
-    for score in scores {
-        hard.add(score.hard);
-        soft.add(score.soft);
-        done += 1;
-    }
+    let (hard, soft, done) = sums(scores);
     let others = n.saturating_sub(done);
     let (hard, soft) = (hard.plus(others).mean(n), soft.plus(others).mean(n));
     GateScore { hard, soft, gate: gate_score(metric, mixed_weight, hard, soft), n, done }
+}
+
+/// Sum of hard, sum of soft, and how many there are.
+fn sums<'a>(scores: impl IntoIterator<Item = &'a Score>) -> (ExactSum, ExactSum, usize) {
+    let (mut hard, mut soft, mut count) = (ExactSum::default(), ExactSum::default(), 0);
+    for score in scores {
+        hard.add(score.hard);
+        soft.add(score.soft);
+        count += 1;
+    }
+    (hard, soft, count)
 }
 
 /// A sum of doubles without rounding error until it is read: Shewchuk's non-overlapping partials (1997, "Adaptive

@@ -123,8 +123,13 @@ fn store_error(path: &Path, error: &dyn std::fmt::Display) -> ModelError {
 fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ModelError> {
     let write = || {
         let folder = path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
-        let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+        let mut temporary = match tempfile::NamedTempFile::new_in(folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                std::fs::create_dir_all(folder)?;
+                tempfile::NamedTempFile::new_in(folder)?
+            }
+            temporary => temporary?,
+        };
         temporary.write_all(bytes)?;
         temporary.persist(path).map_err(|error| error.error)?;
         Ok(())

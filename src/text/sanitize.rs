@@ -147,7 +147,7 @@ fn skip_string(mut rest: std::str::Chars<'_>) -> std::str::Chars<'_> {
 
 /// Format characters that reorder, hide or join what surrounds them. Joiners and variation selectors go too:
 /// terminals disagree about the width of what they make, which is how columns drift.
-fn is_invisible(c: char) -> bool {
+pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'

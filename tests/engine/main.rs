@@ -11,7 +11,8 @@ use std::time::Duration;
 use planish::cli::run_setup::start_run;
 use planish::domain::{Author, Decision};
 use planish::engine::RunService;
-use planish::event::{AckResult, Command, Event, RunState};
+use planish::event::{AckResult, Command, EndStatus, Event, RunState, RunStatus};
+use planish::model::mock::hostile;
 use planish::store::RunDir;
 use scenario::{COLOURS, Scenario, engine_events, optimizer_script, records, target_script};
 use serde_json::{Value, json};
@@ -173,4 +174,30 @@ fn without_fingerprints(mut value: Value) -> Value {
     }
     strip(&mut value);
     value
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_replies_are_scored_capped_and_end_no_run() {
+    let long = json!({"text": "x", "repeat": 1_000_000});
+    let utf8 = json!({"fault": "invalid_utf8"});
+    let answers = json!([hostile::ANSI, hostile::OSC52, hostile::BIDI, long, utf8]);
+    let target = json!({"chunk": 10_000, "rules": [{"answers": answers}]});
+    let scenario = Scenario::with(target, optimizer_script(), "").await;
+    let state = scenario.complete("one", &["train.num_epochs=1"]).await;
+    assert!(
+        matches!(state.status, RunStatus::Ended { status: EndStatus::Completed, .. }),
+        "{:?}",
+        state.status
+    );
+    let rollouts: Vec<_> = state.steps.iter().flat_map(|step| &step.rollouts).collect();
+    let replies: Vec<&str> = rollouts.iter().map(|result| result.rollout().unwrap().reply.as_str()).collect();
+    assert!(replies.iter().any(|reply| reply.contains('\u{1b}')), "the journal keeps what was said");
+    assert!(replies.iter().all(|reply| reply.len() < 40_000), "a reply is not capped");
+    assert!(replies.iter().any(|reply| reply.contains('\u{fffd}')), "invalid UTF-8 is replaced");
+    for record in &records(&scenario.path("runs").join("one")) {
+        let line = planish::plain::describe(record);
+        let visible =
+            |c: char| !c.is_control() && !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        assert!(line.chars().all(visible), "{line:?}");
+    }
 }

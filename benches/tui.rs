@@ -1,0 +1,183 @@
+//! The workbench: start of the process, first frame, frames while rollouts stream, and charts of long runs.
+//! Prints numbers, judges none.
+
+mod support;
+
+use std::error::Error;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use planish::domain::{Author, GateMetric, StepRecord, StepRef, TokenUsage, Verdict};
+use planish::event::{HostLine, Live, PROTOCOL, Record, StepState};
+use planish::tui::{App, ClientEvent, Depth, Identity, Msg, Screen, Theme, draw};
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use support::timed;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_planish");
+const SIZE: (u16, u16) = (120, 40);
+const STREAMS: usize = 64;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let starts = sorted(20, || {
+        let mut command = Command::new(PROGRAM);
+        let (status, seconds) = timed(|| command.arg("--version").stdout(Stdio::null()).status());
+        status.map(|_| seconds * 1e3)
+    })?;
+    println!("planish --version           {:>9.1} ms (median)", starts[10]);
+    let frames = sorted(10, || first_frame(&["replay", "--demo"]))?;
+    println!("process to first frame      {:>9.1} ms (median, in a terminal; target 50)", frames[5]);
+
+    let theme = Theme::dark(Depth::Ansi16)?;
+    let mut sink = Count::default();
+    let mut app = app_of(support::records(2));
+    let (_, seconds) = timed(|| Screen::new(&mut sink).draw(SIZE, |buf| draw(&app, &theme, buf)));
+    println!("first paint at 120x40       {:>9.2} ms, {} bytes (target 15000)", seconds * 1e3, sink.bytes);
+
+    stream(&mut app, &theme)?;
+    for steps in [1_000, 10_000, 100_000, 1_000_000] {
+        app.state.steps = (1..=steps).map(finished_step).collect();
+        let mut screen = Screen::new(Count::default());
+        let draws = sorted(5, || {
+            screen.repaint();
+            let (drawn, seconds) = timed(|| screen.draw(SIZE, |buf| draw(&app, &theme, buf)));
+            drawn.map(|()| seconds * 1e3)
+        })?;
+        println!("frame with {steps:>7} steps    {:>9.2} ms (median)", draws[2]);
+    }
+    Ok(())
+}
+
+/// A key arrives behind a delta of each stream: from the first message to the frame's bytes.
+fn stream(app: &mut App, theme: &Theme) -> Result<(), Box<dyn Error>> {
+    let path = |n: usize| format!("e01/s001/rollout/card {n:03}#0");
+    for n in 0..STREAMS {
+        live(app, Live::CallStarted { path: path(n), item: format!("card {n:03}"), attempt: 1 });
+    }
+    let mut screen = Screen::new(Count::default());
+    app.update(key('3'));
+    screen.draw(SIZE, |buf| draw(app, theme, buf))?;
+    let answers = sorted(500, || {
+        let began = Instant::now();
+        for n in 0..STREAMS {
+            live(app, Live::CallDelta { path: path(n), text: "a few more words of a reply ".into() });
+        }
+        app.update(key('j'));
+        screen.draw(SIZE, |buf| draw(app, theme, buf))?;
+        Ok::<_, std::io::Error>(began.elapsed().as_secs_f64() * 1e3)
+    })?;
+    println!(
+        "key to frame, {STREAMS} streams    {:>9.2} ms median, {:.2} ms worst of 500, before the frame clock (target 33)",
+        answers[250], answers[499]
+    );
+    Ok(())
+}
+
+fn app_of(records: Vec<Record>) -> App {
+    let identity = Identity { name: Author("ann".into()), read_only: false, client_id: "bench".into() };
+    let mut app = App::new(identity, SIZE, 1_760_000_000_000);
+    let welcome = HostLine::Welcome {
+        proto: PROTOCOL,
+        run: "bench".into(),
+        run_dir: String::new(),
+        last_seq: records.len() as u64,
+        version: String::new(),
+    };
+    app.update(Msg::Client(ClientEvent::Line(welcome)));
+    for record in records {
+        app.update(Msg::Client(ClientEvent::Line(HostLine::Event(Box::new(record)))));
+    }
+    app
+}
+
+fn live(app: &mut App, news: Live) {
+    app.update(Msg::Client(ClientEvent::Line(HostLine::Live(news))));
+}
+
+fn key(letter: char) -> Msg {
+    Msg::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE))
+}
+
+fn finished_step(step: u32) -> StepState {
+    let at = StepRef { epoch: 1, step, step_in_epoch: step - 1 };
+    let score = f64::from(step * 7919 % 1000) / 1000.0;
+    let record = StepRecord {
+        at,
+        tokens: TokenUsage::default(),
+        rollout_hard: score,
+        rollout_soft: score,
+        rollout_n: 40,
+        n_patches: 0,
+        n_failure_patches: 0,
+        n_success_patches: 0,
+        n_edits_merged: 0,
+        n_edits_ranked: 0,
+        edit_budget: None,
+        support_counts: Vec::new(),
+        candidate_hash: None,
+        candidate_skill_len: None,
+        edit_apply_summary: None,
+        selection_hard: None,
+        selection_soft: None,
+        gate_metric: GateMetric::Hard,
+        candidate_gate_score: None,
+        action: Verdict::SkipNoPatches,
+        current_score: score,
+        best_score: score,
+        best_step: step,
+        current_origin: String::new(),
+        best_origin: String::new(),
+        skill_len: 0,
+    };
+    StepState { at, record: Some(record), ..StepState::default() }
+}
+
+/// Milliseconds from the start of the program in a new terminal to its first frame.
+fn first_frame(args: &[&str]) -> Result<f64, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let acks = folder.path().join("acks");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &acks, rustix::fs::FileType::Fifo, mode, 0)?;
+    // For writing too, so that opening does not wait for the program.
+    let mut lines = BufReader::new(OpenOptions::new().read(true).write(true).open(&acks)?);
+    let pty = native_pty_system();
+    let pair = pty.openpty(PtySize { rows: SIZE.1, cols: SIZE.0, ..PtySize::default() })?;
+    let mut output = pair.master.try_clone_reader()?;
+    std::thread::spawn(move || while output.read(&mut [0; 65536]).is_ok_and(|n| n > 0) {});
+    let mut command = CommandBuilder::new(PROGRAM);
+    command.args(args);
+    command.env("TERM", "xterm-256color");
+    command.env("PLANISH_FRAME_ACK", &acks);
+    let began = Instant::now();
+    let mut child = pair.slave.spawn_command(command)?;
+    lines.read_line(&mut String::new())?;
+    let ms = began.elapsed().as_secs_f64() * 1e3;
+    child.kill()?;
+    child.wait()?;
+    Ok(ms)
+}
+
+fn sorted<E>(n: usize, mut measure: impl FnMut() -> Result<f64, E>) -> Result<Vec<f64>, E> {
+    let mut out = (0..n).map(|_| measure()).collect::<Result<Vec<f64>, E>>()?;
+    out.sort_by(f64::total_cmp);
+    Ok(out)
+}
+
+/// Counts what a terminal would get.
+#[derive(Default)]
+struct Count {
+    bytes: usize,
+}
+
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.bytes += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
