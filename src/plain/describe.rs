@@ -81,8 +81,9 @@ fn sentence(event: &Event) -> String {
         Event::EvaluationFinished { eval, score: s, curtailed, missing } => {
             let missing = if *missing > 0 { format!(", {missing} missing") } else { String::new() };
             let early = if *curtailed { ", stopped early" } else { "" };
-            // Only a candidate's evaluation stops early, and what it then holds is its best case.
-            let most = if *curtailed { "at most " } else { "" };
+            // A candidate's evaluation holds its best case where items have no score, others a mean.
+            let bound = is_candidate(eval) && measured_part(s).is_some();
+            let most = if bound { "at most " } else { "" };
             format!("{eval}: {most}{} on {} of {} items{missing}{early}", score(s.gate), s.done, s.n)
         }
         Event::GateDecided { at, decision } => gate(at.step, decision),
@@ -152,6 +153,11 @@ fn gate(step: u32, decision: &GateDecision) -> String {
         decision.lost.len(),
         decision.why
     )
+}
+
+/// Evaluations of candidates are named after their step, `s003`.
+fn is_candidate(eval: &str) -> bool {
+    eval.strip_prefix('s').is_some_and(|step| step.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// `54 of 60 items` of a candidate that was measured in part; `None` when all were.
@@ -351,9 +357,12 @@ mod tests {
             "step 2: gate rejected: at most 0.90 against 0.90 \
              (1 gained, 0 lost on the measured 54 of 60 items). Why."
         );
-        let finished =
-            Event::EvaluationFinished { eval: "s002".into(), score: part, curtailed: true, missing: 0 };
-        assert_eq!(line(finished), "s002: at most 0.90 on 54 of 60 items, stopped early");
+        let finished = |eval: &str, curtailed, missing| {
+            line(Event::EvaluationFinished { eval: eval.into(), score: part.clone(), curtailed, missing })
+        };
+        assert_eq!(finished("s002", true, 0), "s002: at most 0.90 on 54 of 60 items, stopped early");
+        assert_eq!(finished("s002", false, 6), "s002: at most 0.90 on 54 of 60 items, 6 missing");
+        assert_eq!(finished("baseline", false, 6), "baseline: 0.90 on 54 of 60 items, 6 missing");
     }
 
     #[test]

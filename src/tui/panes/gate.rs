@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::{frame, placeholder, verdict_mark, waiting_words};
 use crate::domain::{GateDecision, GateScore, Verdict};
-use crate::event::{EndStatus, EvalState, ItemResult, RunStatus, StepState, TestOutcome};
+use crate::event::{EndStatus, EvalPurpose, EvalState, ItemResult, RunStatus, StepState, TestOutcome};
 use crate::plain::{bounded, bounded_gain, duration, measured_part, score, signed, tokens, verdict_word};
 use crate::tui::app::{App, Stage};
 use crate::tui::layout::Pane;
@@ -69,7 +69,7 @@ fn result(app: &App, columns: usize, lines: &mut Lines) {
         test_result(outcome, columns, lines);
     } else {
         for eval in app.state.eval_order.iter().filter_map(|id| app.state.evals.get(id)) {
-            use crate::event::EvalPurpose::{Baseline, Candidate, TestBase, TestBest};
+            use EvalPurpose::{Baseline, Candidate, TestBase, TestBest};
             let name = match eval.purpose {
                 TestBase => "base skill",
                 TestBest => "best skill",
@@ -228,7 +228,8 @@ fn progress(name: &str, eval: &EvalState, lines: &mut Lines) {
         line.push(span(Role::Warn, format!(" !{missing}")));
     }
     if let Some(result) = &eval.score {
-        let most = if eval.curtailed { "at most " } else { "" };
+        let bound = eval.purpose == EvalPurpose::Candidate && measured_part(result).is_some();
+        let most = if bound { "at most " } else { "" };
         line.push(span(Role::Strong, format!("  {most}{}", score(result.gate))));
     }
     lines.push(line);
