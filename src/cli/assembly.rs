@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Failure, output, run_setup};
 use crate::client::{Connection, author_here};
-use crate::config::Config;
+use crate::config::{Config, changed_keys};
 use crate::engine::{RunService, now_ms};
 use crate::store::{RunDir, atomic_write, read_records};
 use crate::tui::{self, Exit, Identity, Options};
@@ -19,6 +19,22 @@ pub fn write_config(run: &RunDir, config: &Config) -> Result<(), Failure> {
 /// Refuses a configuration that results of an existing run do not fit.
 pub fn check_unchanged(run: &RunDir, config: &Config) -> Result<(), Failure> {
     run_setup::changed_keys_since_start(&read_records(run)?, config).map(|_| ()).map_err(usage)
+}
+
+/// Refuses a configuration that differs at all from the one a host works with.
+pub fn check_equal(run: &RunDir, config: &Config) -> Result<(), Failure> {
+    let changed: Vec<String> = changed_keys(&Config::read_resolved(&run.config_toml())?, config)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let (name, keys) = (run.name(), changed.join("\n  "));
+    Err(Failure::usage(format!(
+        "{name} is running with another configuration:\n  {keys}\nattach to it as it is with `planish attach {name}`, \
+         or start another run with another --name"
+    )))
 }
 
 /// Starts the engine of a prepared run, resuming if its journal has begun.

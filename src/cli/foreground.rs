@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
@@ -16,14 +17,19 @@ use crate::host::{HostSocket, runtime_dir, serve};
 use crate::plain::PlainRenderer;
 use crate::store::RunDir;
 
-/// Runs to the end. The first ctrl-c asks the run to stop at the next boundary, the second leaves at once; either
-/// way the journal stays resumable.
+/// Runs to the end. The first ctrl-c or SIGTERM asks the run to stop at the next boundary, the second leaves at once;
+/// either way the journal stays resumable. A terminal or reader that goes away ends nothing but the printing.
 pub async fn foreground(run: &RunDir, viewing: &Viewing) -> Result<u8, Failure> {
     runtime_dir().map_err(|error| Failure::usage(error.to_string()))?;
-    // Listened to from here on, so that no ctrl-c falls between two waits.
-    let mut interrupts = signal(SignalKind::interrupt())
-        .map_err(|error| Failure::run(format!("cannot listen for signals: {error}")))?;
-    let service = assembly::start_engine(run).await?;
+    // Listened to from here on, so that no signal falls between two waits.
+    let mut signals = Signals::listen()?;
+    let service = tokio::select! {
+        service = assembly::start_engine(run) => service?,
+        () = signals.stop() => {
+            let text = "interrupted before the run was under way".into();
+            return Err(Failure::Message { code: exit::INTERRUPTED, text });
+        }
+    };
     let socket = HostSocket::bind(run.path()).map_err(|error| Failure::usage(error.to_string()))?;
 
     let stop = CancellationToken::new();
@@ -32,40 +38,35 @@ pub async fn foreground(run: &RunDir, viewing: &Viewing) -> Result<u8, Failure> 
         let (service, stop, folder) = (Arc::clone(&service), stop.clone(), run.path().to_owned());
         async move { serve(service, socket, &folder, stop, |file| drop(announce.send(file.clone()))).await }
     });
-    match announced.await {
-        Ok(file) if viewing.json => output::json(&Launch::new(run, &file).line())?,
-        Ok(_) => {}
-        Err(_) => {
-            let why = match served.await {
-                Ok(Err(error)) => error.to_string(),
-                _ => "the host task ended".to_owned(),
-            };
-            return Err(Failure::run(why));
-        }
-    }
-
-    let mut teller = Teller::new(viewing);
-    let outcome = tokio::select! {
-        outcome = follow(service.as_ref(), &mut teller) => outcome,
-        () = interrupted(service.as_ref(), &mut interrupts) => Ok(Ending::Interrupted),
+    let Ok(file) = announced.await else {
+        let why = match served.await {
+            Ok(Err(error)) => error.to_string(),
+            _ => "the host task ended".to_owned(),
+        };
+        return Err(Failure::run(why));
     };
-    let code = match outcome? {
-        Ending::Over => {
-            if viewing.json {
-                output::json(&teller.report.done(run.path()))?;
-            }
-            failure::code_of(teller.report.state(), viewing.require_improvement)
-        }
-        Ending::Interrupted => exit::INTERRUPTED,
-        Ending::EngineGone => {
-            return Err(Failure::run(
-                "the engine stopped without ending the run; `planish resume` continues it",
-            ));
-        }
+    let mut teller = Teller::new(viewing);
+    if viewing.json {
+        teller.json(&Launch::new(run, &file).line());
+    }
+    let ending = tokio::select! {
+        ending = follow(service.as_ref(), &mut teller) => ending,
+        () = interrupted(service.as_ref(), &mut signals) => Ending::Interrupted,
     };
     stop.cancel();
     let _ = served.await;
-    Ok(code)
+    match ending {
+        Ending::Over => {
+            if viewing.json {
+                teller.json(&teller.report.done(run.path()));
+            }
+            Ok(failure::code_of(teller.report.state(), viewing.require_improvement))
+        }
+        Ending::Interrupted => Ok(exit::INTERRUPTED),
+        Ending::EngineGone => {
+            Err(Failure::run("the engine stopped without ending the run; `planish resume` continues it"))
+        }
+    }
 }
 
 enum Ending {
@@ -74,31 +75,58 @@ enum Ending {
     EngineGone,
 }
 
-/// Returns at the second ctrl-c; the first one asks the run to stop.
-async fn interrupted(service: &dyn RunService, interrupts: &mut Signal) {
-    interrupts.recv().await;
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// Once listened to, a hangup no longer ends the process.
+    _hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Failure> {
+        let listen =
+            |kind| signal(kind).map_err(|error| Failure::run(format!("cannot listen for signals: {error}")));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            _hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// The next request to stop.
+    async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Returns at the second request to stop; the first one asks the run to stop.
+async fn interrupted(service: &dyn RunService, signals: &mut Signals) {
+    signals.stop().await;
     output::note(
         "stopping at the next boundary; press ctrl-c again to leave at once (the run stays resumable)",
     );
     let cancel = service.steer(Command::Cancel, author_here(), None);
-    tokio::join!(cancel, interrupts.recv());
+    tokio::join!(cancel, signals.stop());
 }
 
-async fn follow(service: &dyn RunService, teller: &mut Teller) -> Result<Ending, Failure> {
+async fn follow(service: &dyn RunService, teller: &mut Teller) -> Ending {
     let mut ended = service.ended();
     let (backlog, mut later) = service.records(0);
-    backlog.iter().try_for_each(|record| teller.tell(record))?;
+    backlog.iter().for_each(|record| teller.tell(record));
     // An end in the backlog may be one that this start undoes.
     loop {
         tokio::select! {
             records = next(service, &mut later, teller.seq()) => {
-                records.iter().try_for_each(|record| teller.tell(record))?;
+                records.iter().for_each(|record| teller.tell(record));
             }
             // Not the last event: the engine writes the last files after it.
             _ = ended.wait_for(|ended| *ended) => {
                 let (rest, _) = service.records(teller.seq());
-                rest.iter().try_for_each(|record| teller.tell(record))?;
-                return Ok(if teller.is_over() { Ending::Over } else { Ending::EngineGone });
+                rest.iter().for_each(|record| teller.tell(record));
+                return if teller.is_over() { Ending::Over } else { Ending::EngineGone };
             }
         }
     }
@@ -122,9 +150,11 @@ async fn next(
     }
 }
 
-/// Says what happens, as JSON or plain lines.
+/// Says what happens, as JSON or plain lines, until nobody listens any more.
 struct Teller {
     json: bool,
+    /// Stdout took no more lines.
+    mute: bool,
     report: Report,
     plain: PlainRenderer,
 }
@@ -132,7 +162,7 @@ struct Teller {
 impl Teller {
     fn new(viewing: &Viewing) -> Self {
         let report = Report::new(viewing.events, viewing.told_before);
-        Self { json: viewing.json, report, plain: PlainRenderer::new() }
+        Self { json: viewing.json, mute: false, report, plain: PlainRenderer::new() }
     }
 
     fn seq(&self) -> u64 {
@@ -143,12 +173,31 @@ impl Teller {
         matches!(self.report.state().status, RunStatus::Ended { .. })
     }
 
-    fn tell(&mut self, record: &Record) -> Result<(), Failure> {
+    fn tell(&mut self, record: &Record) {
         let lines = self.report.take(record);
         if self.json {
-            return lines.iter().try_for_each(output::json);
+            lines.iter().for_each(|line| self.json(line));
+            return;
         }
         let line = HostLine::Event(Box::new(record.clone()));
-        self.plain.lines(&line).iter().try_for_each(|text| output::line(text))
+        for text in self.plain.lines(&line) {
+            self.print(|| output::line(&text));
+        }
+    }
+
+    fn json(&mut self, line: &Value) {
+        self.print(|| output::json(line));
+    }
+
+    fn print(&mut self, line: impl FnOnce() -> Result<(), Failure>) {
+        if self.mute {
+            return;
+        }
+        if let Err(failure) = line() {
+            self.mute = true;
+            if let Failure::Message { text, .. } = failure {
+                output::note(&format!("{text}; the run goes on without it"));
+            }
+        }
     }
 }

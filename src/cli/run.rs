@@ -95,12 +95,12 @@ fn begun(run: &RunDir) -> bool {
 
 /// Gives an existing run a configuration that may differ from its own where no result depends on it.
 pub fn prepare_again(run: RunDir, loaded: &Loaded) -> Result<RunDir, Failure> {
-    if let Ok(Presence::Live(_)) = presence(run.path()) {
-        // Its host holds its configuration; nothing is changed under it.
-        return Ok(run);
-    }
     assembly::check_unchanged(&run, &loaded.config)?;
-    assembly::write_config(&run, &loaded.config)?;
+    match presence(run.path()).map_err(|error| Failure::usage(error.to_string()))? {
+        // Its host holds its configuration; nothing is changed under it.
+        Presence::Live(_) | Presence::Elsewhere(_) => assembly::check_equal(&run, &loaded.config)?,
+        Presence::Dead => assembly::write_config(&run, &loaded.config)?,
+    }
     Ok(run)
 }
 

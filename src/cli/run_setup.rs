@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
+use super::output;
 use crate::config::{Config, changed_keys};
 use crate::domain::{Skill, fingerprint};
 use crate::engine::{Engine, EngineParts, Journal, live_channel, minimum_calls, run_plan};
@@ -114,7 +115,7 @@ pub async fn models(
                 // A journal that takes no more events has its own message.
                 let _ = record(journal, Event::Log { level, message });
             }
-            None => eprintln!("{message}"),
+            None => output::note(&message),
         });
         let model = LocalModel::start(LocalSettings::resolve(&config.model)?, log).await?;
         Some(LocalBackend { chat: model.clone(), likelihood: model })

@@ -200,7 +200,9 @@ impl Rules<'_> {
             }
             AnswerRule::Tag | AnswerRule::LastLine | AnswerRule::Whole => {}
         }
-        if self.is_set("env.numeric_tolerance") && env.scorer != ScorerKind::Numeric {
+        // 0 is the built-in value: a resolved configuration, which writes every key, is not told off for it.
+        let used = env.scorer == ScorerKind::Numeric || env.numeric_tolerance == 0.0;
+        if self.is_set("env.numeric_tolerance") && !used {
             self.warn("env.numeric_tolerance", "not used, since env.scorer is not numeric");
         }
     }

@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, broadcast, watch};
 use super::Stop;
 use super::calls::Workshop;
 use super::evaluation::{Evaluation, EvaluationSpec, Metric, evaluate};
-use super::journal::Journal;
+use super::journal::{Journal, now_ms};
 use super::plan::run_plan;
 use super::service::RunService;
 use super::steering::Steering;
@@ -24,7 +24,7 @@ use crate::event::{
 };
 use crate::gate::{paired_gain, summarize};
 use crate::model::ChatModel;
-use crate::store::{RunDir, RunLock, write_run, write_step};
+use crate::store::{RunDir, RunLock, StoreError, write_run, write_step};
 
 /// Live lines a lagging subscriber may miss.
 const LIVE_CHANNEL: usize = 4096;
@@ -235,7 +235,7 @@ impl Run {
                 let step_in_epoch = u32::try_from(step_in_epoch).unwrap_or(u32::MAX);
                 let at = StepRef { epoch, step, step_in_epoch };
                 self.step(at, group).await?;
-                self.write_artifacts(Some(at)).await?;
+                self.write_artifacts(at).await?;
             }
         }
         Ok(())
@@ -272,15 +272,19 @@ impl Run {
             self.shop.journal.emit(Event::TestFinished { outcome })?;
         }
         let baseline_score = self.shop.journal.with_state(|state| state.baseline_score);
-        self.shop.journal.emit(Event::RunFinished {
+        let end = Event::RunFinished {
             status: EndStatus::Completed,
             reason: "all steps done".into(),
             best_hash: self.best.hash.clone(),
             best_step: self.best_step,
             best_score: Some(self.best_score.gate),
             baseline_score,
-        })?;
-        self.write_artifacts(None).await
+        };
+        self.shop.journal.settled().await?;
+        write_end(&self.shop.journal, &self.run_dir, &end)
+            .map_err(|error| Stop::Failed(format!("cannot write the run folder: {error}")))?;
+        self.shop.journal.emit(end)?;
+        Ok(self.shop.journal.settled().await?)
     }
 
     async fn test(
@@ -306,21 +310,22 @@ impl Run {
     }
 
     /// Projects the journal onto SkillOpt-shaped files, once everything is on disk.
-    async fn write_artifacts(&self, step: Option<StepRef>) -> Result<(), Stop> {
+    async fn write_artifacts(&self, at: StepRef) -> Result<(), Stop> {
         self.shop.journal.settled().await?;
         let run_dir = &self.run_dir;
         self.shop
             .journal
-            .with_state(|state| {
-                match step {
-                    Some(at) => write_step(run_dir, state, at.step),
-                    None => Ok(()),
-                }
-                .and_then(|()| write_run(run_dir, state))
-            })
+            .with_state(|state| write_step(run_dir, state, at.step).and_then(|()| write_run(run_dir, state)))
             .and_then(|()| self.shop.journal.write_snapshot(run_dir))
             .map_err(|error| Stop::Failed(format!("cannot write the run folder: {error}")))
     }
+}
+
+/// Writes the files of a run as they are once `end` is journaled, so that whoever hears of the end finds them.
+fn write_end(journal: &Journal, run_dir: &RunDir, end: &Event) -> Result<(), StoreError> {
+    let mut state = journal.with_state(Clone::clone);
+    state.apply(&Record { seq: state.seq + 1, at: now_ms(), event: end.clone() });
+    write_run(run_dir, &state)
 }
 
 /// Journals why a run stopped before its end. The journal stays resumable.
@@ -328,30 +333,24 @@ async fn finish_early(journal: &Journal, run_dir: &RunDir, stop: &Stop) {
     let status = stop.status();
     let reason = stop.to_string();
     let level = if status == EndStatus::Failed { LogLevel::Error } else { LogLevel::Warn };
+    let end = journal.with_state(|state| Event::RunFinished {
+        status,
+        reason: reason.clone(),
+        best_hash: state.best_hash.clone(),
+        best_step: state.best_step,
+        best_score: state.best_score,
+        baseline_score: state.baseline_score,
+    });
+    if let Err(error) = write_end(journal, run_dir, &end) {
+        eprintln!("error: cannot write the run folder: {error}");
+    }
+    let alert = Event::Alert { level, code: "stopped".into(), message: reason.clone() };
     // When the journal itself cannot be written there is no place left to say so but the host's log.
-    let recorded = journal
-        .outside(|_| Ok(Event::Alert { level, code: "stopped".into(), message: reason.clone() }))
-        .and_then(|_| {
-            journal.outside(|state| {
-                Ok(Event::RunFinished {
-                    status,
-                    reason: reason.clone(),
-                    best_hash: state.best_hash.clone(),
-                    best_step: state.best_step,
-                    best_score: state.best_score,
-                    baseline_score: state.baseline_score,
-                })
-            })
-        });
+    let recorded = journal.outside(|_| Ok(alert)).and_then(|_| journal.outside(|_| Ok(end)));
     if let Err(error) = recorded {
         eprintln!("error: {reason}; {error}");
-        return;
-    }
-    if let Err(error) = journal.settled().await {
+    } else if let Err(error) = journal.settled().await {
         eprintln!("error: {error}");
-    }
-    if let Err(error) = journal.with_state(|state| write_run(run_dir, state)) {
-        eprintln!("error: cannot write the run folder: {error}");
     }
 }
 

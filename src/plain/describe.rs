@@ -1,6 +1,8 @@
 //! The sentence for each event, and the number formats shared with the screen.
 
-use crate::domain::{Decision, Edit, EditOp, GateDecision, ReviewClose, ReviewMode, TimeoutPolicy, Verdict};
+use crate::domain::{
+    Decision, Edit, EditOp, GateDecision, GateScore, ReviewClose, ReviewMode, TimeoutPolicy, Verdict,
+};
 use crate::event::{EndStatus, EvalPurpose, Event, ItemResult, LogLevel, Record, TestOutcome};
 use crate::text::{sanitize_line, truncate};
 
@@ -79,7 +81,10 @@ fn sentence(event: &Event) -> String {
         Event::EvaluationFinished { eval, score: s, curtailed, missing } => {
             let missing = if *missing > 0 { format!(", {missing} missing") } else { String::new() };
             let early = if *curtailed { ", stopped early" } else { "" };
-            format!("{eval}: {} on {} of {} items{missing}{early}", score(s.gate), s.done, s.n)
+            // A candidate's evaluation holds its best case where items have no score, others a mean.
+            let bound = is_candidate(eval) && measured_part(s).is_some();
+            let most = if bound { "at most " } else { "" };
+            format!("{eval}: {most}{} on {} of {} items{missing}{early}", score(s.gate), s.done, s.n)
         }
         Event::GateDecided { at, decision } => gate(at.step, decision),
         Event::StepFinished { record, .. } => format!(
@@ -135,8 +140,12 @@ fn sentence(event: &Event) -> String {
 }
 
 fn gate(step: u32, decision: &GateDecision) -> String {
+    let (most, on) = match measured_part(&decision.candidate) {
+        Some(part) => ("at most ", format!(" on the measured {part}")),
+        None => ("", String::new()),
+    };
     format!(
-        "step {step}: gate {}: {} against {} ({} gained, {} lost). {}",
+        "step {step}: gate {}: {most}{} against {} ({} gained, {} lost{on}). {}",
         verdict_word(decision.verdict),
         score(decision.candidate.gate),
         score(decision.current.gate),
@@ -144,6 +153,31 @@ fn gate(step: u32, decision: &GateDecision) -> String {
         decision.lost.len(),
         decision.why
     )
+}
+
+/// Evaluations of candidates are named after their step, `s003`.
+fn is_candidate(eval: &str) -> bool {
+    eval.strip_prefix('s').is_some_and(|step| step.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// `54 of 60 items` of a candidate that was measured in part; `None` when all were.
+pub fn measured_part(candidate: &GateScore) -> Option<String> {
+    (candidate.done < candidate.n).then(|| format!("{} of {}", candidate.done, count(candidate.n, "item")))
+}
+
+/// A number of `candidate` in three decimals. Measured in part it is an upper bound: `≤0.900`, "at most".
+pub fn bounded(candidate: &GateScore, value: f64) -> String {
+    if candidate.done < candidate.n { format!("≤{value:.3}") } else { format!("{value:.3}") }
+}
+
+/// The gain of `candidate` over the current score in three decimals: `+0.050`, `≤-0.017`, `≤0.000`.
+pub fn bounded_gain(candidate: &GateScore, current: f64) -> String {
+    let gain = candidate.gate - current;
+    match candidate.done < candidate.n {
+        true if gain.abs() < 5e-4 => "≤0.000".to_owned(),
+        true => format!("≤{gain:+.3}"),
+        false => format!("{gain:+.3}"),
+    }
 }
 
 /// `base 0.02 → best 0.71, +0.69 [0.60, 0.78] on 100 items`.
@@ -289,6 +323,46 @@ mod tests {
     fn a_missing_result_is_not_called_a_score() {
         let result = ItemResult::Missing { item: "t7".into(), error: "timed out".into() };
         assert_eq!(outcome(&result), "t7 MISSING (timed out)");
+    }
+
+    #[test]
+    fn a_partly_measured_candidate_is_bounded_not_scored() {
+        let part = GateScore { hard: 0.9, soft: 0.9, gate: 0.9, n: 60, done: 54 };
+        let all = GateScore { done: 60, ..part.clone() };
+        assert_eq!([bounded(&part, part.hard), bounded(&all, all.hard)], ["≤0.900", "0.900"]);
+        assert_eq!(
+            [bounded_gain(&part, 0.9 + 1e-16), bounded_gain(&part, 0.95), bounded_gain(&part, 0.8)],
+            ["≤0.000", "≤-0.050", "≤+0.100"]
+        );
+        assert_eq!([bounded_gain(&all, 0.95), bounded_gain(&all, 0.85)], ["-0.050", "+0.050"]);
+        assert_eq!((measured_part(&part).as_deref(), measured_part(&all)), (Some("54 of 60 items"), None));
+        let decision = GateDecision {
+            verdict: Verdict::Reject,
+            metric: crate::domain::GateMetric::Hard,
+            candidate_hash: String::new(),
+            candidate: part.clone(),
+            current: all.clone(),
+            best: all,
+            gained: vec!["a".into()],
+            lost: Vec::new(),
+            mid_p: None,
+            interval: (-0.1, 0.1),
+            smallest_visible_gain: 0.1,
+            curtailed: true,
+            why: "Why.".into(),
+        };
+        let at = StepRef { epoch: 1, step: 2, step_in_epoch: 1 };
+        assert_eq!(
+            line(Event::GateDecided { at, decision: Box::new(decision) }),
+            "step 2: gate rejected: at most 0.90 against 0.90 \
+             (1 gained, 0 lost on the measured 54 of 60 items). Why."
+        );
+        let finished = |eval: &str, curtailed, missing| {
+            line(Event::EvaluationFinished { eval: eval.into(), score: part.clone(), curtailed, missing })
+        };
+        assert_eq!(finished("s002", true, 0), "s002: at most 0.90 on 54 of 60 items, stopped early");
+        assert_eq!(finished("s002", false, 6), "s002: at most 0.90 on 54 of 60 items, 6 missing");
+        assert_eq!(finished("baseline", false, 6), "baseline: 0.90 on 54 of 60 items, 6 missing");
     }
 
     #[test]

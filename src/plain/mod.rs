@@ -4,5 +4,8 @@
 mod describe;
 mod render;
 
-pub use describe::{clock, count, describe, duration, edit_title, score, signed, tokens, verdict_word};
+pub use describe::{
+    bounded, bounded_gain, clock, count, describe, duration, edit_title, measured_part, score, signed,
+    tokens, verdict_word,
+};
 pub use render::PlainRenderer;

@@ -1,10 +1,15 @@
 //! Paths of one run (DESIGN 4). A run folder may be moved or copied: nothing here is remembered as absolute.
 
 use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use crate::config::check_run_name;
+
+/// Prompts, data and replies of a run are its owner's alone.
+const PRIVATE: u32 = 0o700;
 
 /// The folder of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +25,11 @@ impl RunDir {
     pub fn create(root: &Path, name: &str) -> Result<Self, StoreError> {
         check_run_name(name).map_err(|problem| StoreError::BadName { problem })?;
         let path = root.join(name);
-        fs::create_dir_all(&path).map_err(StoreError::io("create", &path))?;
+        fs::create_dir_all(root).map_err(StoreError::io("create", root))?;
+        match fs::DirBuilder::new().mode(PRIVATE).create(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made.map_err(StoreError::io("create", &path))?,
+        }
         let mut entries = fs::read_dir(&path).map_err(StoreError::io("read", &path))?;
         if entries.next().is_some() {
             return Err(StoreError::Exists { path });

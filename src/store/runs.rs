@@ -14,7 +14,8 @@ use crate::event::{EndStatus, RunState, RunStatus};
 pub struct RunSummary {
     pub name: String,
     pub path: PathBuf,
-    /// `new`, `running`, `paused`, `stopping`, `interrupted` (no process works on it), `completed`, `cancelled`,
+    /// `new`, `running`, `review` (waits for a person), `paused`, `stopping`, `interrupted` (no process works on it),
+    /// `completed`, `cancelled`,
     /// `failed`, `out of budget` or `damaged`.
     pub status: &'static str,
     pub holder: Option<Holder>,
@@ -63,6 +64,7 @@ fn status(state: &RunState, live: bool) -> &'static str {
         RunStatus::Running | RunStatus::Paused { .. } | RunStatus::Cancelling { .. } if !live => {
             "interrupted"
         }
+        RunStatus::Running if state.waits_for_person() => "review",
         RunStatus::Running => "running",
         RunStatus::Paused { .. } => "paused",
         RunStatus::Cancelling { .. } => "stopping",

@@ -21,7 +21,8 @@ pub struct DiffLine {
     pub parts: Vec<(bool, String)>,
 }
 
-/// A run of changed lines between unchanged ones: what a reader takes for one change.
+/// Changed lines next to each other: what a reader takes for one change. Groups may touch once they are told apart by
+/// their causes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Range in [`Diff::lines`].
@@ -86,9 +87,100 @@ struct Origin {
     edits: Vec<usize>,
 }
 
-/// For each change group of `diff(stages.first, stages.last)`, the edits that caused it: edit `i` turned `stages[i]`
-/// into `stages[i + 1]`. Sorted, without repeats.
-pub fn causes(diff: &Diff, stages: &[&str]) -> Vec<Vec<usize>> {
+/// Splits the change groups of `diff(stages.first, stages.last)` by the edits that caused them and names those of each:
+/// edit `i` turned `stages[i]` into `stages[i + 1]`. Sorted, without repeats. Within a group that is split, the removed
+/// and the added lines of one cause come together; both keep their order.
+pub fn split_by_cause(diff: Diff, stages: &[&str]) -> (Diff, Vec<Vec<usize>>) {
+    let of_line = line_causes(&diff, stages);
+    let mut out = Diff { lines: Vec::with_capacity(diff.lines.len()), groups: Vec::new() };
+    let mut causes = Vec::new();
+    let mut next = 0;
+    for group in &diff.groups {
+        out.lines.extend_from_slice(&diff.lines[next..group.lines.start]);
+        next = group.lines.end;
+        let units = units(&of_line[group.lines.clone()]);
+        let unit_of = |place: usize| {
+            let first = of_line[place].first();
+            first
+                .and_then(|edit| units.iter().find(|unit| unit.contains(edit)))
+                .map_or(&[][..], Vec::as_slice)
+        };
+        let with_mark = |mark: Mark| {
+            let places = group.lines.clone().filter(|place| diff.lines[*place].mark == mark);
+            runs(places.map(|place| (place, unit_of(place))))
+        };
+        for (cause, places) in together(with_mark(Mark::Removed), with_mark(Mark::Added)) {
+            let start = out.lines.len();
+            out.lines.extend(places.into_iter().map(|place| diff.lines[place].clone()));
+            out.groups.push(Group { lines: start..out.lines.len() });
+            causes.push(cause);
+        }
+    }
+    out.lines.extend_from_slice(&diff.lines[next..]);
+    (out, causes)
+}
+
+/// Edits that worked on the same lines cannot be told apart: sets of edits that share no line, each sorted.
+fn units(of_line: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut units: Vec<Vec<usize>> = Vec::new();
+    for cause in of_line.iter().filter(|cause| !cause.is_empty()) {
+        let (touched, apart): (Vec<_>, Vec<_>) =
+            units.into_iter().partition(|unit| unit.iter().any(|edit| cause.contains(edit)));
+        let mut unit: Vec<usize> = touched.into_iter().flatten().chain(cause.iter().copied()).collect();
+        unit.sort_unstable();
+        unit.dedup();
+        units = apart;
+        units.push(unit);
+    }
+    units
+}
+
+/// Lines in a row with one cause: the edits, and the places of the lines.
+type Run = (Vec<usize>, Vec<usize>);
+
+/// A line without a cause (a comparison of the ends may pair other lines than the edits did) goes with its neighbour.
+fn runs<'a>(lines: impl Iterator<Item = (usize, &'a [usize])>) -> Vec<Run> {
+    let mut out: Vec<Run> = Vec::new();
+    for (place, cause) in lines {
+        match out.last_mut() {
+            Some((last, places)) if cause.is_empty() || last == cause => places.push(place),
+            Some((last, places)) if last.is_empty() => {
+                *last = cause.to_vec();
+                places.push(place);
+            }
+            _ => out.push((cause.to_vec(), vec![place])),
+        }
+    }
+    out
+}
+
+/// Merges runs of removed and of added lines, so that those with the same cause become one.
+fn together(removed: Vec<Run>, added: Vec<Run>) -> Vec<Run> {
+    // A run whose lines nobody claims says nothing about where it belongs.
+    if removed.iter().chain(&added).any(|run| run.0.is_empty()) {
+        let mut cause: Vec<usize> = removed.iter().chain(&added).flat_map(|run| run.0.clone()).collect();
+        cause.sort_unstable();
+        cause.dedup();
+        let places = removed.into_iter().chain(added).flat_map(|run| run.1).collect();
+        return vec![(cause, places)];
+    }
+    let mut out: Vec<Run> = Vec::new();
+    let mut added = added.into_iter().peekable();
+    for (cause, mut places) in removed {
+        if added.clone().any(|run| run.0 == cause) {
+            while let Some(run) = added.next_if(|run| run.0 != cause) {
+                out.push(run);
+            }
+            places.extend(added.next().into_iter().flat_map(|run| run.1));
+        }
+        out.push((cause, places));
+    }
+    out.extend(added);
+    out
+}
+
+/// The edits that removed or added each line of `diff`; none for unchanged lines.
+fn line_causes(diff: &Diff, stages: &[&str]) -> Vec<Vec<usize>> {
     let first_lines = stages.first().map_or(0, |text| TextDiff::from_lines(*text, *text).old_len());
     let mut lines: Vec<Origin> =
         (1..=first_lines).map(|number| Origin { old: Some(number), edits: Vec::new() }).collect();
@@ -101,15 +193,12 @@ pub fn causes(diff: &Diff, stages: &[&str]) -> Vec<Vec<usize>> {
         (Mark::Added, _, Some(new)) => lines.get(new - 1).map(|line| line.edits.clone()).unwrap_or_default(),
         _ => Vec::new(),
     };
-    diff.groups
-        .iter()
-        .map(|group| {
-            let mut edits: Vec<usize> = diff.lines[group.lines.clone()].iter().flat_map(of_line).collect();
-            edits.sort_unstable();
-            edits.dedup();
-            edits
-        })
-        .collect()
+    let sorted = |mut edits: Vec<usize>| {
+        edits.sort_unstable();
+        edits.dedup();
+        edits
+    };
+    diff.lines.iter().map(|line| sorted(of_line(line))).collect()
 }
 
 fn follow(
@@ -171,16 +260,43 @@ mod tests {
         let one = OLD.replace("city", "country");
         let two = format!("{one}- cite\n");
         let three = two.replace("- cite", "- cite sources");
-        let diff = diff(OLD, &three);
-        assert_eq!(causes(&diff, &[OLD, &one, &two, &three]), [vec![0], vec![1, 2]]);
+        let (split, causes) = split_by_cause(diff(OLD, &three), &[OLD, &one, &two, &three]);
+        assert_eq!(causes, [vec![0], vec![1, 2]]);
+        assert_eq!(split, diff(OLD, &three), "what needs no split stays as it is");
+    }
+
+    /// `-7` and so on: how a diff reads.
+    fn reads(diff: &Diff, group: &Group) -> Vec<String> {
+        let sign = |line: &DiffLine| match line.mark {
+            Mark::Same => ' ',
+            Mark::Removed => '-',
+            Mark::Added => '+',
+        };
+        let words = |line: &DiffLine| line.parts.iter().map(|part| part.1.as_str()).collect::<String>();
+        diff.lines[group.lines.clone()].iter().map(|line| format!("{}{}", sign(line), words(line))).collect()
+    }
+
+    #[test]
+    fn edits_that_touch_are_told_apart() {
+        let one = OLD.replace("the city.", "the country.");
+        let two = one.replace("- be short\n", "");
+        let three = format!("{}- cite\n", two.replace("- be kind\n", "- be polite\n"));
+        let stages = [OLD, &one, &two, &three];
+        let whole = diff(OLD, &three);
+        assert_eq!(whole.groups.len(), 1);
+        let (split, causes) = split_by_cause(whole, &stages);
+        assert_eq!(causes, [[0], [1], [2]]);
+        let read: Vec<Vec<String>> = split.groups.iter().map(|group| reads(&split, group)).collect();
+        assert_eq!(read[0], ["-Answer the city.", "+Answer the country."]);
+        assert_eq!(read[1], ["-- be short"]);
+        assert_eq!(read[2], ["-- be kind", "+- be polite", "+- cite"]);
     }
 
     #[test]
     fn a_deleted_line_belongs_to_the_deleting_edit() {
         let one = format!("{OLD}- more\n");
         let two = one.replace("- be kind\n", "");
-        let diff = diff(OLD, &two);
-        let causes = causes(&diff, &[OLD, &one, &two]);
+        let (_, causes) = split_by_cause(diff(OLD, &two), &[OLD, &one, &two]);
         assert!(causes.iter().flatten().any(|edit| *edit == 1), "{causes:?}");
         assert!(causes.iter().all(|edits| !edits.is_empty()));
     }
@@ -190,6 +306,16 @@ mod tests {
         assert!(diff(OLD, OLD).groups.is_empty());
         assert_eq!(diff("", ""), Diff::default());
         assert_eq!(diff("", "a\n").groups.len(), 1);
+    }
+
+    #[test]
+    fn edits_of_one_line_stay_together() {
+        let one = OLD.replace("the city.", "the country.");
+        let two = one.replace("country.", "country now.");
+        let three = two.replace("- be short\n", "");
+        let (split, causes) = split_by_cause(diff(OLD, &three), &[OLD, &one, &two, &three]);
+        assert_eq!(causes, [vec![0, 1], vec![2]]);
+        assert_eq!(reads(&split, &split.groups[0]), ["-Answer the city.", "+Answer the country now."]);
     }
 
     proptest! {
@@ -208,12 +334,22 @@ mod tests {
         }
 
         #[test]
-        fn every_group_has_a_cause(stages in prop::collection::vec("([ab]{0,2}\n){0,6}", 2..5)) {
+        fn a_split_keeps_every_line_in_order(stages in prop::collection::vec("([ab]{0,2}\n){0,6}", 2..5)) {
             let texts: Vec<&str> = stages.iter().map(String::as_str).collect();
-            let diff = diff(texts[0], texts[texts.len() - 1]);
-            let causes = causes(&diff, &texts);
-            prop_assert_eq!(causes.len(), diff.groups.len());
+            let whole = diff(texts[0], texts[texts.len() - 1]);
+            let (split, causes) = split_by_cause(whole.clone(), &texts);
+            prop_assert_eq!(causes.len(), split.groups.len());
             prop_assert!(causes.iter().flatten().all(|edit| *edit < texts.len() - 1));
+            for skip in [Mark::Added, Mark::Removed] {
+                let side = |diff: &Diff| -> Vec<DiffLine> {
+                    diff.lines.iter().filter(|line| line.mark != skip).cloned().collect()
+                };
+                prop_assert_eq!(side(&split), side(&whole));
+            }
+            let mut grouped: Vec<usize> = split.groups.iter().flat_map(|group| group.lines.clone()).collect();
+            grouped.dedup();
+            let changed = (0..split.lines.len()).filter(|place| split.lines[*place].mark != Mark::Same);
+            prop_assert_eq!(grouped, changed.collect::<Vec<_>>());
         }
     }
 }

@@ -16,7 +16,16 @@ pub fn sanitize(text: &str) -> String {
     if text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)) {
         return text.to_owned();
     }
-    Cleaner::default().run(text)
+    let mut cleaner = Cleaner::default();
+    cleaner.run(text);
+    cleaner.out
+}
+
+/// How many characters of `text` [`sanitize`] does not show: escape sequences, controls, invisible format characters.
+pub fn hidden(text: &str) -> usize {
+    let mut cleaner = Cleaner::default();
+    cleaner.run(text);
+    text.chars().count() - cleaner.shown
 }
 
 /// [`sanitize`] for one line: line breaks show as `⏎`.
@@ -35,10 +44,12 @@ struct Cleaner {
     column: usize,
     marks: usize,
     has_base: bool,
+    /// Characters of the input that are in the output, tabs as spaces.
+    shown: usize,
 }
 
 impl Cleaner {
-    fn run(mut self, text: &str) -> String {
+    fn run(&mut self, text: &str) {
         self.out.reserve(text.len());
         let mut rest = text.chars();
         while let Some(c) = rest.next() {
@@ -52,15 +63,16 @@ impl Cleaner {
                 c => self.push(c),
             }
         }
-        self.out
     }
 
     fn newline(&mut self) {
+        self.shown += 1;
         self.out.push('\n');
         (self.column, self.marks, self.has_base) = (0, 0, false);
     }
 
     fn tab(&mut self) {
+        self.shown += 1;
         let spaces = TAB - self.column % TAB;
         self.out.extend(std::iter::repeat_n(' ', spaces));
         self.column += spaces;
@@ -80,6 +92,7 @@ impl Cleaner {
                 (self.marks, self.has_base) = (0, true);
             }
         }
+        self.shown += 1;
         self.out.push(c);
     }
 }
@@ -134,7 +147,7 @@ fn skip_string(mut rest: std::str::Chars<'_>) -> std::str::Chars<'_> {
 
 /// Format characters that reorder, hide or join what surrounds them. Joiners and variation selectors go too:
 /// terminals disagree about the width of what they make, which is how columns drift.
-fn is_invisible(c: char) -> bool {
+pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
@@ -184,6 +197,19 @@ mod tests {
         assert_eq!(sanitize("👩\u{200d}🚀 ❤\u{fe0f}"), "👩🚀 ❤");
         assert_eq!(sanitize(&format!("e{}f", "\u{301}".repeat(500))), "e\u{301}\u{301}\u{301}f");
         assert_eq!(sanitize("\u{301}start"), "start");
+    }
+
+    #[test]
+    fn what_is_not_shown_is_counted() {
+        for (text, n) in [
+            ("plain\ttext\n東京", 0),
+            ("a\x1b[31mred", 5),
+            ("pay \u{202e}001\u{202c}", 2),
+            ("line\r\n", 1),
+            ("zero\u{200b}width\0", 2),
+        ] {
+            assert_eq!(hidden(text), n, "{text:?}");
+        }
     }
 
     #[test]

@@ -67,10 +67,19 @@ pub enum Action {
     AcceptRest,
     RejectRest,
     Rationale,
+    FoldContext,
     Submit,
     CursorLeft,
     CursorRight,
     CursorReset,
+}
+
+impl Action {
+    /// Gives the run a command, which a read-only client may not.
+    pub fn steers(self) -> bool {
+        use Action::*;
+        matches!(self, Stop | Pause | Accept | Reject | Amend | Undo | AcceptRest | RejectRest | Submit)
+    }
 }
 
 /// One row of the registry.
@@ -116,6 +125,7 @@ pub const ACTIONS: &[Spec] = actions! {
     AcceptRest    "patch.accept-rest"    "accept all" ["A"]             Patch None, App::can_decide, "accept all undecided edits";
     RejectRest    "patch.reject-rest"    "reject all" ["X"]             Patch None, App::can_decide, "reject all undecided edits";
     Rationale     "patch.rationale"      "why"       ["r"]              Patch None, App::has_edits, "show why, and the items that motivated the edit";
+    FoldContext   "patch.fold"           "context"   ["t"]              Patch None, App::has_edits, "show or fold unchanged lines";
     Submit        "patch.submit"         "submit"    ["enter"]          Patch Some("submit"), App::can_decide, "submit the decisions: the gate measures the result";
     OpenStep      "steps.open"           "open"      ["enter"]          Steps None, App::has_stage, "open the step: its patch, or its gate once decided";
     OpenRollout   "rollouts.open"        "transcript" ["enter"]         Rollouts None, App::has_rollouts, "open the transcript";

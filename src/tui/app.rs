@@ -92,10 +92,28 @@ pub struct TranscriptView {
     pub follow: bool,
 }
 
+/// What the diff is scrolled to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Anchor {
+    /// The first change of the selected edit.
+    #[default]
+    Edit,
+    /// A change group.
+    Group(usize),
+    /// Where somebody scrolled.
+    Free,
+}
+
 #[derive(Default)]
 pub struct PatchView {
     pub edit: usize,
+    pub anchor: Anchor,
+    /// Holds for [`Anchor::Free`].
     pub scroll: Scroll,
+    /// First row as last drawn: only the view knows it.
+    pub drawn_top: Cell<usize>,
+    /// Unchanged lines far from a change are shown.
+    pub unfolded: bool,
     /// Why and from which items is shown.
     pub rationale: bool,
     pub undo: Vec<UndoEntry>,
@@ -236,7 +254,7 @@ impl App {
     }
 
     /// A clock on the screen runs.
-    fn clock_runs(&self) -> bool {
+    pub(super) fn clock_runs(&self) -> bool {
         matches!(self.state.status, RunStatus::Running | RunStatus::Cancelling { .. })
             || matches!(self.link, Link::Lost { .. })
     }
@@ -342,8 +360,7 @@ impl App {
         let idle = self.now.saturating_sub(self.last_key_at) >= IDLE_MS && self.overlay.is_none();
         match event {
             Event::ReviewOpened { mode: ReviewMode::Manual, edits, .. } if !edits.is_empty() => {
-                self.patch.edit = 0;
-                self.patch.scroll.top = 0;
+                (self.patch.edit, self.patch.anchor) = (0, Anchor::Edit);
                 self.patch.undo.clear();
                 if idle {
                     self.stage = None;
@@ -434,30 +451,6 @@ impl App {
             0 => "REVIEW submit".to_owned(),
             n => format!("REVIEW {n}"),
         })
-    }
-
-    /// Milliseconds of the run so far; stands still once it is paused or over.
-    pub fn elapsed(&self) -> u64 {
-        let Some(info) = &self.state.info else { return 0 };
-        let until = if self.clock_runs() { self.now } else { self.state.updated_at };
-        until.saturating_sub(info.started_at)
-    }
-
-    /// Milliseconds to go, from the mean time of finished steps; `None` before the first or after the last.
-    pub fn eta(&self) -> Option<u64> {
-        let total = self.state.info.as_ref()?.plan.total_steps as u64;
-        let finished = self.state.steps.iter().filter(|step| step.finished_at.is_some());
-        let (mut n, mut ms) = (0, 0);
-        for step in finished {
-            n += 1;
-            ms += step.finished_at.unwrap_or(step.started_at).saturating_sub(step.started_at);
-        }
-        if n == 0 || self.ended() || n >= total {
-            return None;
-        }
-        let under_way = self.state.steps.last().filter(|step| step.finished_at.is_none());
-        let spent = under_way.map_or(0, |step| self.now.saturating_sub(step.started_at));
-        Some((ms / n * (total - n)).saturating_sub(spent))
     }
 
     pub fn has_stage(&self) -> bool {

@@ -40,8 +40,20 @@ pub struct LiveBoard {
 }
 
 impl LiveBoard {
-    pub fn tokens_per_s(&self) -> Option<f64> {
-        self.throughput.back().map(|sample| sample.1)
+    /// Tokens per second and what they are: of now while calls run, the last ones when idle, their mean over the
+    /// samples seen once the run has `ended`. `None` when none was seen.
+    pub fn rate(&self, ended: bool) -> Option<(f64, String)> {
+        let last = self.throughput.back()?.1;
+        if self.in_flight > 0 {
+            return Some((last, format!("{} in flight", self.in_flight)));
+        }
+        let busy = || self.throughput.iter().map(|sample| sample.1).filter(|rate| *rate > 0.0);
+        if ended {
+            let n = busy().count();
+            let mean = if n == 0 { 0.0 } else { busy().sum::<f64>() / n as f64 };
+            return Some((mean, "mean".to_owned()));
+        }
+        Some((busy().next_back().unwrap_or(last), "idle".to_owned()))
     }
 
     pub fn hear(&mut self, live: Live, now: u64) {
@@ -128,6 +140,19 @@ mod tests {
             board.hear(Live::Throughput { tokens_per_s: 1.0, in_flight: 1 }, at);
         }
         assert_eq!(board.throughput.len(), SAMPLES);
+    }
+
+    #[test]
+    fn a_rate_once_seen_is_kept() {
+        let mut board = LiveBoard::default();
+        assert_eq!(board.rate(true), None);
+        for (tokens_per_s, in_flight) in [(80.0, 2), (0.0, 2), (100.0, 1)] {
+            board.hear(Live::Throughput { tokens_per_s, in_flight }, 1);
+        }
+        assert_eq!(board.rate(false), Some((100.0, "1 in flight".to_owned())));
+        board.hear(Live::Throughput { tokens_per_s: 0.0, in_flight: 0 }, 2);
+        assert_eq!(board.rate(false), Some((100.0, "idle".to_owned())));
+        assert_eq!(board.rate(true), Some((90.0, "mean".to_owned())));
     }
 
     #[test]

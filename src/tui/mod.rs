@@ -3,9 +3,11 @@
 
 mod action;
 mod app;
+mod clock;
 mod editor;
 mod frames;
 mod header;
+mod help;
 mod input;
 mod journal_lines;
 mod keymap;
@@ -28,7 +30,7 @@ mod view;
 
 pub use crate::client::ClientEvent;
 pub use action::{ACTIONS, Action, Scope, Spec};
-pub use app::{App, Identity, Link, Stage};
+pub use app::{Anchor, App, Identity, Link, Stage};
 pub use keymap::conflicts as key_conflicts;
 pub use layout::{Class, Pane};
 pub use msg::{Dirty, EditPurpose, Effect, Msg};

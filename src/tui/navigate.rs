@@ -2,13 +2,14 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::action::{Action, Spec, spec};
-use super::app::{App, Stage};
+use super::action::{Action, Scope, Spec, spec};
+use super::app::{Anchor, App, Stage};
 use super::input::Input;
 use super::keymap::{Match, Press, lookup};
 use super::layout::{Class, Pane};
 use super::msg::{Dirty, Effect};
 use super::overlay::{Outcome, Overlay, Prompted};
+use super::patch_doc::CONTEXT;
 use super::theme::Role;
 
 impl App {
@@ -47,13 +48,12 @@ impl App {
     }
 
     fn refuse(&mut self, spec: &Spec) {
-        let why = if spec.ctl.is_some() && self.identity.read_only {
-            "this client is read-only; attach without --read-only to steer"
-        } else if spec.ctl.is_some() && self.ended() {
-            "the run has ended"
-        } else {
-            "nothing here to do that to"
-        };
+        let steers = spec.action.steers();
+        if steers && self.identity.read_only {
+            let what = if spec.scope == Scope::Patch { "decide" } else { "steer" };
+            return self.say(Role::Warn, format!("read-only: attach without --read-only to {what}"));
+        }
+        let why = if steers && self.ended() { "the run has ended" } else { "nothing here to do that to" };
         self.say(Role::Warn, format!("{}: {why}", spec.label));
     }
 
@@ -142,6 +142,10 @@ impl App {
             Action::AcceptRest => return self.accept_rest(),
             Action::RejectRest => self.ask_reason(self.undecided()),
             Action::Rationale => self.patch.rationale = !self.patch.rationale,
+            Action::FoldContext => {
+                self.patch.unfolded = !self.patch.unfolded;
+                self.patch.anchor = Anchor::Edit;
+            }
             Action::Submit => self.confirm_submit(),
             Action::CursorLeft => self.move_cursor(-1),
             Action::CursorRight => self.move_cursor(1),
@@ -213,7 +217,13 @@ impl App {
                 self.transcript.scroll.by(lines);
                 self.transcript.follow = lines > 0 && self.transcript.scroll.at_end();
             }
-            Pane::Patch => self.patch.scroll.by(lines),
+            Pane::Patch => {
+                if self.patch.anchor != Anchor::Free {
+                    self.patch.scroll.top = self.patch.drawn_top.get();
+                    self.patch.anchor = Anchor::Free;
+                }
+                self.patch.scroll.by(lines);
+            }
             Pane::Gate => self.gate.by(lines),
             Pane::Logs => {
                 let (total, visible) = self.logs.scroll.extent.get();
@@ -235,8 +245,7 @@ impl App {
         // The newest row means "whatever is newest", so that it keeps up with the run.
         self.stage = (next > 0).then(|| stages[next]);
         self.rollouts.selected = None;
-        self.patch.edit = 0;
-        self.patch.scroll.top = 0;
+        (self.patch.edit, self.patch.anchor) = (0, Anchor::Edit);
         self.gate.top = 0;
     }
 
@@ -259,32 +268,35 @@ impl App {
 
     pub(super) fn select_edit(&mut self, edit: usize) {
         let last = self.shown_review().map_or(0, |review| review.edits.len().saturating_sub(1));
-        self.patch.edit = edit.min(last);
-        let group = self.patch_doc().and_then(|doc| doc.group_of(self.patch.edit));
-        self.show_group(group);
+        (self.patch.edit, self.patch.anchor) = (edit.min(last), Anchor::Edit);
     }
 
-    fn show_group(&mut self, group: Option<usize>) {
-        let Some(doc) = self.patch_doc() else { return };
-        let start = group.and_then(|group| doc.diff.groups.get(group)).map_or(0, |group| group.lines.start);
-        self.patch.scroll.top = start.saturating_sub(3);
-    }
-
-    /// The change group after or before the one of the selected edit; its edit becomes the selected one.
+    /// The change group after or before the one in view; its edit becomes the selected one.
     fn select_group(&mut self, forward: bool) {
         let Some(doc) = self.patch_doc() else { return };
-        let here = self.patch.scroll.top + 3;
-        let starts = doc.diff.groups.iter().map(|group| group.lines.start);
-        let next = if forward {
-            starts.clone().position(|start| start > here)
-        } else {
-            starts.clone().take_while(|start| *start < here).count().checked_sub(1)
+        let in_view = doc.anchored(self.patch.anchor, self.patch.edit);
+        let next = match (in_view, self.patch.anchor, forward) {
+            (Some(group), _, true) => Some(group + 1),
+            (Some(group), _, false) => group.checked_sub(1),
+            (None, Anchor::Free, _) => {
+                let here = self.patch.scroll.top + CONTEXT;
+                let rows = doc.rows(self.patch.unfolded);
+                let starts =
+                    doc.diff.groups.iter().filter_map(|group| rows.iter().position(|row| row.starts(group)));
+                let starts: Vec<usize> = starts.collect();
+                match forward {
+                    true => starts.iter().position(|start| *start > here),
+                    false => starts.iter().take_while(|start| **start < here).count().checked_sub(1),
+                }
+            }
+            (None, _, _) => forward.then_some(0),
         };
-        let Some(group) = next else { return };
-        if let Some(edit) = doc.group_edits[group].first() {
+        let Some(group) = next.filter(|group| *group < doc.diff.groups.len()) else { return };
+        let edits = &doc.group_edits[group];
+        if let Some(edit) = edits.first().filter(|_| !edits.contains(&self.patch.edit)) {
             self.patch.edit = *edit;
         }
-        self.show_group(Some(group));
+        self.patch.anchor = Anchor::Group(group);
     }
 
     fn move_cursor(&mut self, by: isize) {

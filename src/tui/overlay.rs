@@ -16,11 +16,8 @@ pub enum Overlay {
         input: Input,
         selected: usize,
     },
+    /// What it asks is worked out when it is drawn: the run goes on under it.
     Confirm {
-        question: String,
-        details: Vec<String>,
-        /// The word for yes: what it does.
-        verb: &'static str,
         then: Confirmed,
     },
     Prompt {
@@ -35,6 +32,15 @@ pub enum Overlay {
 pub enum Confirmed {
     Stop,
     Submit { at: StepRef },
+}
+
+/// What a confirmation asks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    pub title: String,
+    pub details: Vec<String>,
+    /// The word for yes: what it does.
+    pub verb: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -101,7 +107,7 @@ impl Overlay {
                     }
                 }
             },
-            Overlay::Confirm { then, .. } => match key.code {
+            Overlay::Confirm { then } => match key.code {
                 KeyCode::Char('y') | KeyCode::Enter => return Outcome::Confirmed(then.clone()),
                 KeyCode::Char('n' | 'q') => return Outcome::Close,
                 _ => {}
@@ -130,6 +136,9 @@ impl App {
     pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Option<Outcome> {
         let mut overlay = self.overlay.take()?;
         let outcome = overlay.key(key, &|spec| (spec.enabled)(self));
+        if let Overlay::Help { top } = &mut overlay {
+            *top = (*top).min(self.help_end());
+        }
         if outcome == Outcome::Stay {
             self.overlay = Some(overlay);
         }

@@ -1,13 +1,14 @@
 //! What the Patch pane shows: the edits of a review, the diff of the candidate they make against the current
 //! skill, and which change group belongs to which edit. Computed once per set of decisions.
 
+use std::ops::Range;
 use std::rc::Rc;
 
-use super::app::App;
+use super::app::{Anchor, App};
 use super::preview::{self, Preview};
 use crate::domain::{Decision, Edit, ReviewClose, StepRef, TimeoutPolicy};
 use crate::event::{ReviewEdit, ReviewState};
-use crate::text::{Diff, causes, diff, sanitize};
+use crate::text::{self, Diff, Group, diff, sanitize, split_by_cause};
 
 /// Everything the document depends on.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,9 +35,58 @@ pub struct PatchDoc {
     pub standings: Vec<Standing>,
     /// Why an edit changes nothing, by edit; empty when it applies.
     pub trouble: Vec<String>,
+    /// Control and invisible characters in the text of each edit: applied, but not shown.
+    pub hidden: Vec<usize>,
+}
+
+/// Unchanged lines shown before and after a change.
+pub const CONTEXT: usize = 3;
+/// Fewer unchanged lines than this are not worth folding.
+const FOLDED: usize = 4;
+
+/// A row of the diff as it is read; lines are places in [`Diff::lines`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DocRow {
+    Line(usize),
+    /// Unchanged lines that are not shown.
+    Fold(Range<usize>),
+}
+
+impl DocRow {
+    /// The first line of `group` is here.
+    pub fn starts(&self, group: &Group) -> bool {
+        *self == DocRow::Line(group.lines.start)
+    }
 }
 
 impl PatchDoc {
+    /// The change group that `anchor` holds in view.
+    pub fn anchored(&self, anchor: Anchor, edit: usize) -> Option<usize> {
+        match anchor {
+            Anchor::Edit => self.group_of(edit),
+            Anchor::Group(group) => Some(group).filter(|group| *group < self.diff.groups.len()),
+            Anchor::Free => None,
+        }
+    }
+
+    /// The diff with its long unchanged parts folded, or all of it.
+    pub fn rows(&self, unfolded: bool) -> Vec<DocRow> {
+        let n = self.diff.lines.len();
+        if unfolded || self.diff.groups.is_empty() {
+            return (0..n).map(DocRow::Line).collect();
+        }
+        let mut rows = Vec::new();
+        let mut from = 0;
+        for group in &self.diff.groups {
+            let before = if from == 0 { 0 } else { CONTEXT };
+            fold(&mut rows, from..group.lines.start, before, CONTEXT);
+            rows.extend(group.lines.clone().map(DocRow::Line));
+            from = group.lines.end;
+        }
+        fold(&mut rows, from..n, CONTEXT, 0);
+        rows
+    }
+
     /// First change group of an edit.
     pub fn group_of(&self, edit: usize) -> Option<usize> {
         self.group_edits.iter().position(|edits| edits.contains(&edit))
@@ -45,6 +95,17 @@ impl PatchDoc {
     pub fn count(&self, standing: Standing) -> usize {
         self.standings.iter().filter(|one| **one == standing).count()
     }
+}
+
+/// Unchanged lines with the first `before` and the last `after` of them in view.
+fn fold(rows: &mut Vec<DocRow>, lines: Range<usize>, before: usize, after: usize) {
+    if lines.len() < before + after + FOLDED {
+        return rows.extend(lines.map(DocRow::Line));
+    }
+    let folded = lines.start + before..lines.end - after;
+    rows.extend((lines.start..folded.start).map(DocRow::Line));
+    rows.push(DocRow::Fold(folded.clone()));
+    rows.extend((folded.end..lines.end).map(DocRow::Line));
 }
 
 /// How `slot` stands in `review`, after its close by what the close made of it.
@@ -105,14 +166,13 @@ fn document(review: &ReviewState, current: &str) -> PatchDoc {
     // Compared as shown: invisible characters must not make lines differ for no visible reason.
     let stages: Vec<String> = stages.iter().map(|stage| sanitize(stage)).collect();
     let texts: Vec<&str> = stages.iter().map(String::as_str).collect();
-    let diff = diff(texts[0], texts[texts.len() - 1]);
-    let group_edits = causes(&diff, &texts)
-        .into_iter()
-        .map(|edits| edits.into_iter().map(|position| kept[position]).collect())
-        .collect();
+    let (diff, causes) = split_by_cause(diff(texts[0], texts[texts.len() - 1]), &texts);
+    let group_edits =
+        causes.into_iter().map(|edits| edits.into_iter().map(|position| kept[position]).collect()).collect();
     let mut trouble = vec![String::new(); standings.len()];
     for (index, words) in kept.iter().zip(found) {
         trouble[*index] = words;
     }
-    PatchDoc { diff, group_edits, standings, trouble }
+    let hidden = review.edits.iter().map(|slot| text::hidden(&as_decided(slot).content)).collect();
+    PatchDoc { diff, group_edits, standings, trouble, hidden }
 }

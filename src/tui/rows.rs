@@ -50,7 +50,11 @@ impl<'a> Row<'a> {
 
 fn call_group(app: &App, path: &str) -> &'static str {
     let has = |part: &str| path.split('/').any(|segment| segment == part);
-    if has("rollout") {
+    if has("test_base") {
+        "base"
+    } else if has("test_best") {
+        "best"
+    } else if has("rollout") {
         "train"
     } else if has("analyst") {
         "analyst"

@@ -2,19 +2,24 @@
 
 use super::app::App;
 use super::msg::{EditPurpose, Effect};
-use super::overlay::{Confirmed, Overlay, Prompted};
-use super::patch_doc::{Standing, as_decided, standing};
+use super::overlay::{Confirmed, Overlay, Prompted, Question};
+use super::patch_doc::as_decided;
 use super::theme::Role;
 use crate::domain::{Decision, ReviewMode, StepRef};
 use crate::event::{AckResult, ClientLine, Command, ReviewState, RunStatus};
 use crate::plain::count;
 
+const REVIEW_CLOSED: &str = "that review is closed";
+const SUBMIT: &str = "submit";
+
 /// A command whose answer is awaited.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pending {
     pub what: String,
-    /// The edit it decides.
-    pub edit: Option<(StepRef, usize)>,
+    /// The edit it decides, and how.
+    pub decides: Option<(StepRef, usize, Decision)>,
+    /// Its place among this client's commands.
+    pub number: u64,
 }
 
 /// One act of this client and what was before it.
@@ -43,26 +48,42 @@ impl App {
 
     /// An answer for this edit is on its way.
     pub fn is_pending(&self, at: StepRef, edit: usize) -> bool {
-        self.pending.values().any(|pending| pending.edit == Some((at, edit)))
+        self.pending_decision(at, edit).is_some()
     }
 
-    fn send(
-        &mut self,
-        body: Command,
-        expect_rev: Option<u64>,
-        what: String,
-        edit: Option<(StepRef, usize)>,
-    ) -> Effect {
+    /// This client's last word on an edit that the host has not answered yet.
+    fn pending_decision(&self, at: StepRef, edit: usize) -> Option<&Decision> {
+        let on_edit = self.pending.values().filter_map(|pending| match &pending.decides {
+            Some((decided_at, decided, decision)) if (*decided_at, *decided) == (at, edit) => {
+                Some((pending.number, decision))
+            }
+            _ => None,
+        });
+        on_edit.max_by_key(|(number, _)| *number).map(|(_, decision)| decision)
+    }
+
+    /// How edit `edit` will stand once the host has answered what is on its way.
+    fn expected(&self, at: StepRef, review: &ReviewState, edit: usize) -> Decision {
+        match self.pending_decision(at, edit) {
+            Some(decision) => decision.clone(),
+            None => review.edits.get(edit).map_or(Decision::Undecided, |slot| slot.decision.clone()),
+        }
+    }
+
+    fn send(&mut self, body: Command, expect_rev: Option<u64>, what: String) -> Effect {
         self.commands += 1;
         let cmd_id = format!("{}-{}", self.identity.client_id, self.commands);
-        self.pending.insert(cmd_id.clone(), Pending { what, edit });
+        let decides = match &body {
+            Command::Decide { at, edit, decision } => Some((*at, *edit, decision.clone())),
+            _ => None,
+        };
+        self.pending.insert(cmd_id.clone(), Pending { what, decides, number: self.commands });
         Effect::Send(ClientLine::Command { cmd_id, expect_rev, body })
     }
 
     fn send_decision(&mut self, at: StepRef, edit: usize, decision: Decision, expect_rev: u64) -> Effect {
         let what = format!("edit {}", edit + 1);
-        let body = Command::Decide { at, edit, decision };
-        self.send(body, Some(expect_rev), what, Some((at, edit)))
+        self.send(Command::Decide { at, edit, decision }, Some(expect_rev), what)
     }
 
     /// Decides `edits` and remembers what was before.
@@ -70,11 +91,12 @@ impl App {
         let before = match self.open_shown_review() {
             Some((open, review)) if open == at => edits
                 .iter()
-                .filter_map(|edit| Some((*edit, review.edits.get(*edit)?.decision.clone())))
+                .filter(|edit| **edit < review.edits.len())
+                .map(|edit| (*edit, self.expected(at, review, *edit)))
                 .filter(|(_, before)| before != decision)
                 .collect::<Vec<_>>(),
             _ => {
-                self.say(Role::Warn, "that review is closed");
+                self.say(Role::Warn, REVIEW_CLOSED);
                 return Vec::new();
             }
         };
@@ -165,12 +187,10 @@ impl App {
             .collect()
     }
 
-    /// Undecided edits of the open review without an answer on its way.
+    /// Edits of the open review that are undecided and will be.
     pub(super) fn undecided(&self) -> Vec<usize> {
         let Some((at, review)) = self.open_shown_review() else { return Vec::new() };
-        let open = |edit: &usize| {
-            standing(review, &review.edits[*edit]) == Standing::Undecided && !self.is_pending(at, *edit)
-        };
+        let open = |edit: &usize| self.expected(at, review, *edit) == Decision::Undecided;
         (0..review.edits.len()).filter(open).collect()
     }
 
@@ -189,48 +209,70 @@ impl App {
 
     pub(super) fn confirm_submit(&mut self) {
         let Some((at, review)) = self.open_shown_review() else { return };
-        let standings: Vec<Standing> = review.edits.iter().map(|slot| standing(review, slot)).collect();
-        let n = |wanted: Standing| standings.iter().filter(|one| **one == wanted).count();
-        let undecided = n(Standing::Undecided);
+        if review.submitted.is_some() || self.pending.values().any(|pending| pending.what == SUBMIT) {
+            return self.say(Role::Dim, "submitted: the step goes on");
+        }
+        self.overlay = Some(Overlay::Confirm { then: Confirmed::Submit { at } });
+    }
+
+    pub(super) fn confirm_stop(&mut self) {
+        self.overlay = Some(Overlay::Confirm { then: Confirmed::Stop });
+    }
+
+    /// What a confirmation asks, as things stand now.
+    pub fn question(&self, then: &Confirmed) -> Question {
+        match then {
+            Confirmed::Submit { at } => Question {
+                title: format!("Submit the review of step {}?", at.step),
+                details: self.submitted_decisions(*at),
+                verb: "submit",
+            },
+            Confirmed::Stop => Question {
+                title: format!("Stop run {}?", self.run_name()),
+                details: vec![
+                    "It ends at the next boundary and can be resumed with `planish resume`.".to_owned(),
+                ],
+                verb: "stop the run",
+            },
+        }
+    }
+
+    /// What submitting means, decisions on their way counted as made.
+    fn submitted_decisions(&self, at: StepRef) -> Vec<String> {
+        let review = match self.state.open_review() {
+            Some((open, review)) if open == at => review,
+            _ => return vec![REVIEW_CLOSED.to_owned()],
+        };
+        let decisions: Vec<Decision> =
+            (0..review.edits.len()).map(|edit| self.expected(at, review, edit)).collect();
+        let n = |wanted: fn(&Decision) -> bool| decisions.iter().filter(|one| wanted(one)).count();
+        let amended = n(|one| matches!(one, Decision::Amend { .. }));
+        let undecided = n(|one| *one == Decision::Undecided);
         let mut details = vec![
-            format!("✓ {} accepted", n(Standing::Accepted) + n(Standing::Amended)),
-            format!("✗ {} rejected", n(Standing::Rejected)),
+            format!("✓ {} accepted", n(|one| *one == Decision::Accept) + amended),
+            format!("✗ {} rejected", n(|one| matches!(one, Decision::Reject { .. }))),
         ];
-        if n(Standing::Amended) > 0 {
-            details.push(format!("✎ {} of the accepted amended", n(Standing::Amended)));
+        if amended > 0 {
+            details.push(format!("✎ {amended} of the accepted amended"));
         }
         if undecided > 0 {
             details.push(format!("· {undecided} undecided, accepted by submitting"));
         }
         details.push(String::new());
         details.push("The gate then measures exactly the resulting text.".to_owned());
-        self.overlay = Some(Overlay::Confirm {
-            question: format!("Submit the review of step {}?", at.step),
-            details,
-            verb: "submit",
-            then: Confirmed::Submit { at },
-        });
-    }
-
-    pub(super) fn confirm_stop(&mut self) {
-        self.overlay = Some(Overlay::Confirm {
-            question: format!("Stop run {}?", self.run_name()),
-            details: vec![
-                "It ends at the next boundary and can be resumed with `planish resume`.".to_owned(),
-            ],
-            verb: "stop the run",
-            then: Confirmed::Stop,
-        });
+        details
     }
 
     pub(super) fn confirmed(&mut self, what: Confirmed) -> Vec<Effect> {
-        vec![match what {
-            Confirmed::Stop => self.send(Command::Cancel, None, "stop".to_owned(), None),
-            Confirmed::Submit { at } => {
-                let rev = self.state.rev;
-                self.send(Command::Submit { at }, Some(rev), "submit".to_owned(), None)
-            }
-        }]
+        let at = match what {
+            Confirmed::Stop => return vec![self.send(Command::Cancel, None, "stop".to_owned())],
+            Confirmed::Submit { at } => at,
+        };
+        if self.state.open_review().is_none_or(|(open, _)| open != at) {
+            self.say(Role::Warn, REVIEW_CLOSED);
+            return Vec::new();
+        }
+        vec![self.send(Command::Submit { at }, Some(self.state.rev), SUBMIT.to_owned())]
     }
 
     pub(super) fn toggle_pause(&mut self) -> Vec<Effect> {
@@ -239,7 +281,7 @@ impl App {
             _ => Command::Pause,
         };
         let what = if body == Command::Pause { "pause" } else { "resume" };
-        vec![self.send(body, None, what.to_owned(), None)]
+        vec![self.send(body, None, what.to_owned())]
     }
 
     pub(super) fn acknowledged(&mut self, cmd_id: &str, result: AckResult) {
@@ -259,7 +301,7 @@ impl App {
 
     /// What did not happen cannot be undone.
     fn forget_undo(&mut self, pending: &Pending) {
-        let Some((at, edit)) = pending.edit else { return };
+        let Some((at, edit, _)) = pending.decides else { return };
         if let Some(entry) = self.patch.undo.iter_mut().rev().find(|entry| entry.at == at) {
             entry.before.retain(|(decided, _)| *decided != edit);
         }

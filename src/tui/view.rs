@@ -3,15 +3,15 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::action::{ACTIONS, Action, Scope, Spec, spec};
+use super::action::{Action, Scope, Spec, spec};
 use super::app::App;
-use super::header;
 use super::layout::{Class, Pane};
-use super::overlay::{Overlay, palette_matches};
+use super::overlay::{Overlay, Question, palette_matches};
 use super::paint::{Canvas, Span, rows_of, span, spans_width, wrap_spans};
 use super::panes;
 use super::plot::sparkline;
 use super::theme::{Role, Theme};
+use super::{header, help};
 use crate::plain::count;
 use crate::text::{fit, width};
 
@@ -63,12 +63,8 @@ fn tabs(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
 fn status(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let records = || app.state.steps.iter().filter_map(|step| step.record.as_ref());
     let train: Vec<f64> = records().map(|record| record.rollout_hard).collect();
-    let select: Vec<f64> = app
-        .state
-        .baseline_score
-        .into_iter()
-        .chain(app.state.steps.iter().filter_map(|step| step.gate.as_ref().map(|gate| gate.candidate.gate)))
-        .collect();
+    let select: Vec<f64> =
+        app.state.baseline_score.into_iter().chain(records().map(|record| record.current_score)).collect();
     let mut spans = vec![span(Role::Text, " ")];
     for (name, values, role) in [("train", train, Role::Series1), ("select", select, Role::Series2)] {
         let Some(last) = values.last() else { continue };
@@ -80,8 +76,9 @@ fn status(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         spans.push(span(Role::Dim, "best "));
         spans.push(span(Role::Text, format!("{best:.3}   ")));
     }
-    if let Some(rate) = app.live.tokens_per_s().filter(|_| !app.ended()) {
-        let words = [span(Role::Text, format!("{rate:.1}")), span(Role::Dim, " tok/s")];
+    if let Some((rate, note)) = app.live.rate(app.ended()) {
+        let note = if app.live.in_flight > 0 { String::new() } else { format!(" {note}") };
+        let words = [span(Role::Text, format!("{rate:.1}")), span(Role::Dim, format!(" tok/s{note}"))];
         if spans_width(&spans) + spans_width(&words) <= area.width as usize {
             spans.extend(words);
         }
@@ -148,6 +145,22 @@ fn keys_of(spec: &Spec) -> String {
     }
 }
 
+/// Columns of the help's box, and rows of its edges.
+const HELP_WIDTH: u16 = 84;
+const HELP_EDGES: u16 = 2;
+
+impl App {
+    /// The help in rows as wide as its box on this screen.
+    pub(super) fn help(&self) -> Vec<Vec<Span>> {
+        help::lines(self, HELP_WIDTH.min(self.size.0).saturating_sub(4) as usize)
+    }
+
+    /// The last row of the help that can be the first in view.
+    pub(super) fn help_end(&self) -> usize {
+        self.help().len().saturating_sub(self.size.1.saturating_sub(HELP_EDGES) as usize)
+    }
+}
+
 fn centered(area: Rect, columns: u16, rows: u16) -> Rect {
     let (columns, rows) = (columns.min(area.width), rows.min(area.height));
     Rect {
@@ -162,12 +175,18 @@ fn draw_overlay(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) {
     let screen = canvas.buf.area;
     match overlay {
         Overlay::Help { top } => {
-            let lines = help_lines(app);
-            let area = centered(screen, 84, (lines.len() as u16 + 2).min(screen.height.saturating_sub(2)));
+            let lines = app.help();
+            let area = centered(screen, HELP_WIDTH, lines.len() as u16 + HELP_EDGES);
             canvas.clear(area);
             let title = [span(Role::TitleFocus, format!("Help: {}", app.arrangement.focus.title()))];
-            let inner = canvas.boxed(area, true, &title, &[span(Role::Dim, "j/k scroll  esc closes")]);
-            let top = (*top).min(lines.len().saturating_sub(inner.height as usize));
+            let visible = area.height.saturating_sub(HELP_EDGES) as usize;
+            let top = (*top).min(lines.len().saturating_sub(visible));
+            let mut right = vec![span(Role::Dim, "esc closes")];
+            if visible < lines.len() {
+                let words = format!("{}–{} of {} · j/k scroll  ", top + 1, top + visible, lines.len());
+                right.insert(0, span(Role::Warn, words));
+            }
+            let inner = canvas.boxed(area, true, &title, &right);
             for (row, line) in rows_of(inner).zip(&lines[top..]) {
                 canvas.line(row, line);
             }
@@ -196,12 +215,13 @@ fn draw_overlay(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) {
                 }
             }
         }
-        Overlay::Confirm { question, details, verb, .. } => {
+        Overlay::Confirm { then } => {
+            let Question { title, details, verb } = app.question(then);
             let wrapped: Vec<Vec<Span>> =
                 details.iter().flat_map(|text| wrap_spans(&[span(Role::Text, text.as_str())], 54)).collect();
             let area = centered(screen, 60, wrapped.len() as u16 + 6);
             canvas.clear(area);
-            let inner = canvas.boxed(area, true, &[span(Role::TitleFocus, question.as_str())], &[]);
+            let inner = canvas.boxed(area, true, &[span(Role::TitleFocus, title)], &[]);
             let mut rows = rows_of(inner).skip(1);
             for (line, row) in wrapped.iter().zip(&mut rows) {
                 canvas.line(row, line);
@@ -248,25 +268,4 @@ fn input_line(input: &super::input::Input, area: Rect, canvas: &mut Canvas<'_>) 
     canvas.buf.set_style(cell.intersection(canvas.buf.area), reversed);
     let rest = Rect { x: cursor.x + cell.width, width: cursor.width - cell.width, ..cursor };
     canvas.line(rest, &[span(Role::Text, after)]);
-}
-
-fn help_lines(app: &App) -> Vec<Vec<Span>> {
-    let mut lines = Vec::new();
-    for scope in [app.arrangement.focus.scope(), Scope::Global] {
-        if !lines.is_empty() {
-            lines.push(Vec::new());
-        }
-        lines.push(vec![span(Role::Title, scope.title())]);
-        for spec in ACTIONS.iter().filter(|spec| spec.scope == scope) {
-            let mut line = vec![
-                span(Role::Key, fit(&format!("  {}", spec.keys.join("  ")), 16)),
-                span(Role::Text, spec.doc),
-            ];
-            if let Some(verb) = spec.ctl {
-                line.push(span(Role::Faint, format!("  · ctl {verb}")));
-            }
-            lines.push(line);
-        }
-    }
-    lines
 }

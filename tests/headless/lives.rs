@@ -84,6 +84,21 @@ async fn run_of_a_living_run_attaches_to_its_host() {
     let host = detach(&place, &["run", "run.toml", "--name", "one", "-o", "review.mode=manual"]);
     let again = detach(&place, &["run", "run.toml", "--name", "one", "-o", "review.mode=manual"]);
     assert_eq!(host, again);
+    for (change, told) in [
+        ("train.batch_size=5", "train.batch_size: 4 -> 5"),
+        // Even where no result depends on it: the host would go on without it.
+        ("env.workers=2", "env.workers: 4 -> 2"),
+        ("review.mode=auto", "review.mode"),
+    ] {
+        for command in
+            [&["run", "run.toml", "--name", "one", "-o", "review.mode=manual"][..], &["resume", "one"]]
+        {
+            let done = place.planish(&[command, &["--detach", "-o", change]].concat());
+            assert_eq!((done.code, done.out.as_str()), (Some(2), ""), "{done:?}");
+            assert!(done.err.contains(told), "{}", done.err);
+        }
+    }
+    assert_eq!(detach(&place, &["resume", "one"]), host);
     let refused = place.planish(&["resume", "one", "--foreground"]);
     assert_eq!((refused.code, refused.err.contains("already served")), (Some(2), true), "{refused:?}");
     assert_eq!(place.planish(&["ctl", "one", "cancel"]).code, Some(0));
@@ -118,6 +133,34 @@ async fn a_review_is_decided_by_command() {
     assert!(candidate.contains("All cards are red.") && !candidate.contains("Be brief."), "{candidate}");
     assert_eq!(place.planish(&["ctl", "one", "cancel"]).code, Some(0));
     watcher.until(ended).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_text_of_a_model_reaches_no_terminal() {
+    let hostile = "All cards are red.\u{1b}[2J\u{9b}2J\u{202e}evil\u{2028}next\u{85}line\u{7f}";
+    let patch = json!({"batch_size": 2, "failure_summary": [], "patch": {"reasoning": hostile, "edits": [
+        {"op": "append", "content": hostile}]}});
+    let mut script = script();
+    script["rules"][0]["answers"] = json!([patch.to_string()]);
+    let place = Place::with(script).await;
+    detach(&place, &["run", "run.toml", "--name", "one", "-o", "review.mode=manual"]);
+    let mut watcher = Watcher::of(place.path("runs/one")).await;
+    watcher.until(|state| state.open_review().is_some()).await;
+    assert!(watcher.state.open_review().unwrap().1.edits[0].edit.content.contains('\u{202e}'));
+    let inert = |done: &Done| {
+        let odd = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{2028}' | '\u{202e}');
+        assert!(done.out.contains("All cards are red.") && !done.out.contains(odd), "{:?}", done.out);
+    };
+    let shown = place.planish(&["ctl", "one", "show", "--content", "--json"]);
+    inert(&shown);
+    assert!(shown.json()[0]["review"]["edits"][0]["content"].as_str().unwrap().contains('\u{202e}'));
+    inert(&place.planish(&["ctl", "one", "show", "--content"]));
+    inert(&place.planish(&["ctl", "one", "events", "--content"]));
+    assert_eq!(place.planish(&["ctl", "one", "submit"]).code, Some(0));
+    watcher.until(ended).await;
+    let journal = place.planish(&["ctl", "one", "events", "--content", "--json"]);
+    inert(&journal);
+    assert!(journal.json().iter().any(|record| record.to_string().contains('\u{202e}')));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,18 +223,50 @@ fn foreground(place: &Place, name: &str) -> (Child, BufReader<std::process::Chil
 #[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_in_the_foreground_cancels_and_the_run_can_be_resumed() {
     let place = Place::with(slow()).await;
+    for (name, how) in [("int", Signal::INT), ("term", Signal::TERM)] {
+        let (child, out) = foreground(&place, name);
+        let mut lines = out.lines();
+        while !lines.next().unwrap().unwrap().contains("evaluation_item_finished") {}
+        signal(i32::try_from(child.id()).unwrap(), how);
+        let last = lines.map(Result::unwrap).last().unwrap();
+        let done = Done::of(child.wait_with_output().unwrap());
+        assert_eq!(done.code, Some(130), "{done:?}");
+        let last: Value = serde_json::from_str(&last).unwrap();
+        assert_eq!(last["done"]["status"], "cancelled");
+        assert!(!place.path("runs").join(name).join("host.json").exists());
+        let resumed = place.planish(&["resume", name, "--json", "--foreground"]);
+        assert_eq!(resumed.code, Some(0), "{resumed:?}");
+        assert_eq!(resumed.json().pop().unwrap()["done"]["status"], "completed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_or_reader_that_goes_away_does_not_stop_a_foreground_run() {
+    let place = Place::with(slow()).await;
     let (child, out) = foreground(&place, "one");
     let mut lines = out.lines();
     while !lines.next().unwrap().unwrap().contains("evaluation_item_finished") {}
-    signal(i32::try_from(child.id()).unwrap(), Signal::INT);
-    let last = lines.map(Result::unwrap).last().unwrap();
+    drop(lines);
+    signal(i32::try_from(child.id()).unwrap(), Signal::HUP);
     let done = Done::of(child.wait_with_output().unwrap());
-    assert_eq!(done.code, Some(130), "{done:?}");
-    let last: Value = serde_json::from_str(&last).unwrap();
-    assert_eq!(last["done"]["status"], "cancelled");
-    let resumed = place.planish(&["resume", "one", "--json", "--foreground"]);
-    assert_eq!(resumed.code, Some(0), "{resumed:?}");
-    assert_eq!(resumed.json().pop().unwrap()["done"]["status"], "completed");
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
+    let listed = place.planish(&["ls", "--json"]).json();
+    assert_eq!(listed[0]["status"], "completed");
+    assert!(!place.path("runs/one/host.json").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_reader_the_exit_code_is_still_that_of_the_run() {
+    let refused = json!({"rules": [{"answers": [{"fault": "status", "status": 401}]}]});
+    let place = Place::with(refused).await;
+    for mode in ["--json", "--plain"] {
+        let mut child =
+            place.command(&["run", "run.toml", "--name", &mode[2..], "--foreground", mode]).spawn().unwrap();
+        drop(child.stdout.take());
+        let done = Done::of(child.wait_with_output().unwrap());
+        assert_eq!(done.code, Some(1), "{done:?}");
+        assert!(!place.path("runs").join(&mode[2..]).join("host.json").exists());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -203,9 +278,10 @@ async fn a_second_ctrl_c_leaves_at_once() {
     let mut lines = out.lines();
     while !lines.next().unwrap().unwrap().contains("evaluation_started") {}
     let pid = i32::try_from(child.id()).unwrap();
-    signal(pid, Signal::INT);
+    signal(pid, Signal::TERM);
     let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(notes.next().unwrap().unwrap().contains("again"));
     signal(pid, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!place.path("runs/one/host.json").exists());
 }

@@ -131,3 +131,20 @@ async fn a_review_in_the_workbench_is_measured_as_decided() {
     assert!(text.contains("All cards are red.") && !text.contains("Be brief."), "{text}");
     assert_eq!(find("gate_decided")["decision"]["candidate_hash"], candidate["hash"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accepting_all_and_submitting_in_one_burst_goes_through() {
+    let place = Place::new().await;
+    let arguments = ["run", "run.toml", "--name", "one", "-o", "review.mode=manual"];
+    let mut terminal = on_terminal(&place, &arguments, "xterm-256color");
+    terminal.wait_for("[REVIEW 2]");
+    terminal.send("4A\r\r");
+    terminal.wait_until("the end of the run", |_, _| {
+        place.planish(&["ls", "--json"]).json()[0]["status"] == "completed"
+    });
+    terminal.send("q");
+    assert_eq!(terminal.wait().0, 0);
+    let events = place.planish(&["ctl", "one", "events", "--content"]).json();
+    let n = |kind: &str| events.iter().filter(|event| event.get(kind).is_some()).count();
+    assert_eq!((n("edit_decided"), n("review_submitted")), (2, 1));
+}

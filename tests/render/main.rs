@@ -8,8 +8,8 @@ mod fixture;
 
 use client::{app, buffer, hear, key, played, press, text, welcome};
 use fixture::Tape;
-use planish::domain::{Author, Decision, Edit, EditOp, EffectKey, ReviewClose};
-use planish::event::{Client, EndStatus, Event, HostLine, LogLevel, WatchRole};
+use planish::domain::{Author, Decision, Edit, EditOp, EffectKey, ReviewClose, Verdict};
+use planish::event::{Client, EndStatus, Event, HostLine, LogLevel, RejectedEdit, WatchRole};
 use planish::tui::{ACTIONS, App, ClientEvent, Depth, Msg, Pane, Role, Scope, Theme};
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Color;
@@ -294,10 +294,187 @@ fn the_registry_is_the_help() {
     press(&mut app, "4?");
     let help = text(&app);
     for spec in ACTIONS {
+        // Panes have a row of their own.
+        let pane = spec.doc.strip_prefix("pane ").and_then(|doc| doc[3..].split(' ').next());
         if matches!(spec.scope, Scope::Patch | Scope::Global) {
-            assert!(help.contains(spec.doc), "{}", spec.id);
+            assert!(help.contains(pane.unwrap_or(spec.doc)), "{}", spec.id);
         }
     }
+    assert!(help.contains("  2 3 4 5 6 8") && help.contains("also pgdn/pgup"), "{help}");
+    assert!(help.contains("ctl decide --accept") && !help.contains("scroll"), "{help}");
+}
+
+#[test]
+fn help_on_a_small_screen_says_that_there_is_more() {
+    let mut app = played((80, 24), &fixture::reviewing());
+    press(&mut app, "4?");
+    let help = text(&app);
+    assert!(help.contains("1–22 of 35 · j/k scroll  esc closes"), "{help}");
+    assert!(!help.contains('…'), "{help}");
+    press(&mut app, &"j".repeat(80));
+    let end = text(&app);
+    assert!(end.contains("14–35 of 35") && end.contains("leave the client; the run goes on"), "{end}");
+    press(&mut app, "k");
+    assert!(text(&app).contains("13–34 of 35"), "scrolling back needs no extra keys");
+}
+
+#[test]
+fn a_candidate_measured_in_part_is_shown_as_a_bound() {
+    let mut app = played((120, 40), &fixture::curtailed());
+    let shown = text(&app);
+    for words in [
+        "✗ 2        ≤0.517  ≤0.000",
+        "candidate   ≤0.517  ≤0.517  ≤0.550   54/60  at most: stopped early",
+        "difference  ≤0.000  [-0.16, 0.06]  95 % interval on the 54 measured items",
+        "gained and lost on the 54 measured items",
+        "✗ 2     ≤0.517  ≤0.000   [-0.160, +0.060]    9    4   rejected, 54 of 60 items",
+        "★ 1      0.517  +0.200",
+    ] {
+        assert!(shown.contains(words) || text(scrolled(&mut app)).contains(words), "{words}\n{shown}");
+    }
+    assert!(!shown.contains('●'), "a bound has no place on the axis of the interval");
+    press(&mut app, "2z");
+    let zoomed = text(&app);
+    assert!(zoomed.contains("rejected, 54 of 60 items"), "{zoomed}");
+}
+
+#[test]
+fn the_selection_curve_is_that_of_the_current_skill() {
+    let app = played((120, 40), &fixture::two_steps());
+    assert!(text(&app).contains("select 0.517"), "step 2 was rejected at 0.467: {}", text(&app));
+    let compact = text(&played((80, 24), &fixture::two_steps()));
+    assert!(compact.contains("select 0.517"), "{compact}");
+    let mut app = played((120, 40), &fixture::two_steps());
+    press(&mut app, "6hh");
+    assert!(text(&app).contains("select 0.517") && !text(&app).contains("select 0.467"));
+}
+
+#[test]
+fn a_step_without_a_gate_says_what_happened() {
+    let at = fixture::step(3);
+    let rolled = || {
+        let mut tape = fixture::two_steps();
+        fixture::rollouts(&mut tape, at, 11, 20);
+        tape
+    };
+    let analysis = |tape: &mut Tape| {
+        tape.push(
+            10,
+            Event::AnalysisFinished {
+                key: result_key("a"),
+                at,
+                source: planish::domain::SourceType::Failure,
+                minibatch: 0,
+                items: Vec::new(),
+                patch: None,
+                failures: Vec::new(),
+                note: "no JSON".into(),
+                usage: planish::domain::Usage::default(),
+            },
+        );
+    };
+    let gate = |mut tape: Tape, end: bool| {
+        if end {
+            tape.push(10, fixture::finished(EndStatus::Cancelled, ""));
+        }
+        let mut app = played((120, 40), &tape);
+        press(&mut app, "5");
+        let gate = text(&app);
+        press(&mut app, "4");
+        (gate, text(&app))
+    };
+
+    let mut tape = rolled();
+    analysis(&mut tape);
+    fixture::skip_step(&mut tape, at, Verdict::SkipNoPatches);
+    for end in [false, true] {
+        let (shown, patch) = gate(tape.clone(), end);
+        assert!(shown.contains("step 3: no edits proposed by the analysis"), "{shown}");
+        assert!(!shown.contains("comes after"), "{shown}");
+        assert!(patch.contains("Step 3: no edits proposed."), "{patch}");
+    }
+    let mut tape = rolled();
+    fixture::skip_step(&mut tape, at, Verdict::SkipNoPatches);
+    assert!(gate(tape, true).0.contains("step 3: no edits proposed, as there was nothing to analyse"));
+
+    let mut tape = rolled();
+    tape.push(10, fixture::review_opened(at, fixture::edits()));
+    let mut rejected = tape.clone();
+    fixture::skip_step(&mut tape, at, Verdict::SkipNoChange);
+    assert!(gate(tape, true).0.contains("step 3: skipped: the edits change nothing"));
+    let none =
+        fixture::edits().into_iter().map(|edit| RejectedEdit { edit, reason: String::new(), by: None });
+    let close = ReviewClose::Submitted { by: fixture::ann() };
+    rejected.push(10, Event::ReviewClosed { at, close, kept: Vec::new(), rejected: none.collect() });
+    fixture::skip_step(&mut rejected, at, Verdict::SkipNoChange);
+    assert!(gate(rejected, true).0.contains("step 3: skipped: every edit was rejected in the review"));
+
+    assert!(gate(rolled(), false).0.contains("step 3: rollout; the gate comes after the update"));
+    let (shown, patch) = gate(rolled(), true);
+    assert!(shown.contains("step 3: the run ended in phase rollout; nothing was measured"), "{shown}");
+    assert!(patch.contains("The run ended before the step selected any."), "{patch}");
+    assert!(gate(fixture::measuring(), true).0.contains("step 3: the run ended while it was measured"));
+}
+
+#[test]
+fn the_test_counts_and_marks_each_skill() {
+    let tape = fixture::ended(EndStatus::Completed, "");
+    let wide = text(&played((120, 40), &tape));
+    assert!(wide.contains("base ✓1 ✗19 · best ✓14 ✗6"), "{wide}");
+    assert!(wide.contains("✓ city-3014 1.00  best  1.0s"), "{wide}");
+    let mut app = played((120, 40), &tape);
+    press(&mut app, "3G");
+    assert!(text(&app).contains("✗ city-0411 0.00  base  1.0s"), "{}", text(&app));
+    press(&mut app, "z");
+    let zoomed = text(&app);
+    assert!(zoomed.contains("base    0.00"), "{zoomed}");
+
+    // A call in flight is marked by its path, whatever began last.
+    let mut tape = fixture::two_steps();
+    let at = fixture::step(2);
+    tape.push(10, Event::PhaseStarted { at, phase: planish::domain::Phase::Test });
+    let mut app = played((120, 40), &tape);
+    for path in ["test_base/city-1#0", "test_best/city-2#0"] {
+        let item = path[10..16].to_owned();
+        hear(
+            &mut app,
+            HostLine::Live(planish::event::Live::CallStarted { path: path.into(), item, attempt: 1 }),
+        );
+    }
+    let shown = text(&app);
+    assert!(shown.contains("base ▸1 · best ▸1") && shown.contains("▸ city-2   best waiting"), "{shown}");
+}
+
+#[test]
+fn a_rejected_step_kept_no_edit() {
+    let shown = text(&played((120, 40), &fixture::two_steps()));
+    assert!(shown.contains("✗ 2         0.467  -0.050   0/4"), "{shown}");
+    assert!(shown.contains("★ 1         0.517  +0.200   3/4"), "{shown}");
+}
+
+#[test]
+fn throughput_stays_readable_when_nothing_runs() {
+    for size in [(120, 40), (80, 24)] {
+        let mut app = played(size, &fixture::two_steps());
+        for live in fixture::live() {
+            hear(&mut app, HostLine::Live(live));
+        }
+        let rate = planish::event::Live::Throughput { tokens_per_s: 0.0, in_flight: 0 };
+        hear(&mut app, HostLine::Live(rate));
+        let idle = text(&app);
+        assert!(idle.contains("111.4") && idle.contains("idle"), "{idle}");
+        let event = fixture::finished(EndStatus::Cancelled, "");
+        let end = planish::event::Record { seq: app.state.seq + 1, at: app.now, event };
+        hear(&mut app, HostLine::Event(Box::new(end)));
+        let ended = text(&app);
+        assert!(ended.contains("104.2") && ended.contains("mean"), "{ended}");
+    }
+}
+
+/// The Gate pane at its end.
+fn scrolled(app: &mut App) -> &App {
+    press(app, "5G");
+    app
 }
 
 #[test]

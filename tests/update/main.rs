@@ -8,9 +8,9 @@ mod fixture;
 mod random;
 
 use client::{app, control, hear, key, played, press, text, welcome};
-use planish::domain::{Author, Decision};
+use planish::domain::{Author, Decision, EditOp, ReviewClose, Skill, TimeoutPolicy};
 use planish::event::{AckResult, ClientLine, Command, EndStatus, Event, HostLine, Record};
-use planish::tui::{App, ClientEvent, EditPurpose, Effect, Identity, Link, Msg, Overlay, Pane};
+use planish::tui::{Anchor, App, ClientEvent, EditPurpose, Effect, Identity, Link, Msg, Overlay, Pane};
 use ratatui::crossterm::event::KeyCode;
 
 const SIZE: (u16, u16) = (120, 40);
@@ -111,6 +111,82 @@ fn a_whole_review_by_keys() {
 }
 
 #[test]
+fn a_submission_counts_decisions_on_their_way_as_made() {
+    let mut app = reviewing();
+    let sent = press(&mut app, "A");
+    key(&mut app, KeyCode::Enter);
+    let asked = text(&app);
+    assert!(asked.contains("✓ 4 accepted") && !asked.contains("undecided, accepted"), "{asked}");
+    applied(&mut app, &sent);
+    assert!(text(&app).contains("✓ 4 accepted"));
+}
+
+#[test]
+fn an_open_question_keeps_up_with_the_decisions_of_others() {
+    let mut app = reviewing();
+    key(&mut app, KeyCode::Enter);
+    assert!(text(&app).contains("· 4 undecided, accepted by submitting"));
+    let (at, by) = (fixture::step(3), Author("bob@pts/7".into()));
+    next_event(&mut app, Event::EditDecided { at, edit: 1, decision: reject("no"), by, rev: 50 });
+    let asked = text(&app);
+    assert!(asked.contains("· 3 undecided") && asked.contains("✗ 1 rejected"), "{asked}");
+    let close = ReviewClose::TimedOut { policy: TimeoutPolicy::Accept };
+    next_event(&mut app, Event::ReviewClosed { at, close, kept: Vec::new(), rejected: Vec::new() });
+    assert!(text(&app).contains("that review is closed"));
+    assert_eq!(key(&mut app, KeyCode::Enter), []);
+    assert!(app.toast.unwrap().text.contains("closed"));
+}
+
+#[test]
+fn a_refused_decision_is_not_counted_any_more() {
+    let mut app = reviewing();
+    let sent = press(&mut app, "A");
+    key(&mut app, KeyCode::Enter);
+    for (cmd_id, _, _) in commands(&sent) {
+        let result = AckResult::Denied { reason: "no".into() };
+        hear(&mut app, HostLine::Ack { cmd_id, result, rev: 50 });
+    }
+    assert!(text(&app).contains("· 4 undecided, accepted by submitting"));
+}
+
+/// All three keys before the host says a word, as pasted or typed ahead.
+#[test]
+fn accepting_all_and_submitting_in_one_burst_is_no_conflict_with_oneself() {
+    let mut app = reviewing();
+    let rev = app.state.rev;
+    let mut sent = press(&mut app, "A");
+    sent.extend(key(&mut app, KeyCode::Enter));
+    sent.extend(key(&mut app, KeyCode::Enter));
+    let at = fixture::step(3);
+    let mut expected: Vec<Command> = (0..4).map(|edit| decide(edit, Decision::Accept)).collect();
+    expected.push(Command::Submit { at });
+    assert_eq!(bodies(&sent), expected, "the decisions go out before the submission");
+    let revs: Vec<Option<u64>> = commands(&sent).into_iter().map(|(_, rev, _)| rev).collect();
+    assert_eq!(revs, [Some(rev); 5], "based on what others had decided by then");
+    assert_eq!(key(&mut app, KeyCode::Enter), [], "nothing is submitted twice");
+    assert!(app.overlay.is_none());
+
+    applied(&mut app, &sent);
+    assert_eq!(app.waiting(), 0);
+    assert!(app.toast.as_ref().is_none_or(|toast| !toast.text.contains("first")));
+    let rev = app.state.rev + 1;
+    next_event(&mut app, Event::ReviewSubmitted { at, by: fixture::ann(), rev });
+    assert_eq!(key(&mut app, KeyCode::Enter), []);
+    assert!(app.overlay.is_none());
+}
+
+#[test]
+fn deciding_twice_before_an_answer_keeps_what_was_before() {
+    let mut app = reviewing();
+    let mut sent = press(&mut app, "a");
+    assert_eq!(press(&mut app, "Ka"), [], "it is accepted already");
+    press(&mut app, "Kx");
+    sent.extend(key(&mut app, KeyCode::Enter));
+    applied(&mut app, &sent);
+    assert_eq!(bodies(&press(&mut app, "u")), [decide(0, Decision::Accept)]);
+}
+
+#[test]
 fn enter_skips_the_reason() {
     let mut app = reviewing();
     press(&mut app, "x");
@@ -201,11 +277,20 @@ fn a_read_only_client_gives_no_command_and_says_why() {
     for line in tape.lines() {
         hear(&mut app, line);
     }
-    for keys in ["a", "x", "A", "p", "Q", "u"] {
-        assert_eq!(press(&mut app, keys), []);
+    assert_eq!(app.arrangement.focus, Pane::Patch, "the open review is shown");
+    assert!(text(&app).contains("1 · replace"));
+    for keys in ["a", "x", "A", "X", "e", "u", "\n"] {
+        app.toast = None;
+        let effects = if keys == "\n" { key(&mut app, KeyCode::Enter) } else { press(&mut app, keys) };
+        assert_eq!(effects, []);
         assert!(app.overlay.is_none());
+        let said = app.toast.clone().unwrap().text;
+        assert_eq!(said, "read-only: attach without --read-only to decide", "{keys}");
     }
-    assert!(app.toast.unwrap().text.contains("--read-only"));
+    for keys in ["p", "Q"] {
+        assert_eq!(press(&mut app, keys), []);
+        assert_eq!(app.toast.clone().unwrap().text, "read-only: attach without --read-only to steer");
+    }
 }
 
 #[test]
@@ -297,6 +382,50 @@ fn the_countdown_reaches_the_policy() {
 }
 
 #[test]
+fn the_time_to_go_is_that_of_the_machine() {
+    let quick = reviewing();
+    let mut tape = fixture::two_steps();
+    // An hour over coffee in the review of step 2 changes nothing in what is foretold.
+    let closed =
+        tape.records.iter().rposition(|one| matches!(one.event, Event::ReviewClosed { .. })).unwrap();
+    for record in &mut tape.records[closed..] {
+        record.at += 3_600_000;
+    }
+    let last = tape.records.last().unwrap().at;
+    let mut slow = played(SIZE, &tape);
+    slow.update(Msg::Tick(last));
+    let mut fast = played(SIZE, &fixture::two_steps());
+    fast.update(Msg::Tick(fixture::two_steps().now()));
+    assert_eq!(slow.eta(), fast.eta());
+
+    let later = |seconds: u64| {
+        let mut app = reviewing();
+        app.update(Msg::Tick(app.now + seconds * 1_000));
+        app.eta()
+    };
+    assert!(quick.eta().is_some());
+    assert_eq!(later(0), later(50), "a review under way does not use up the time to go");
+}
+
+#[test]
+fn no_time_to_go_while_a_review_waits_without_a_limit() {
+    for (timeout, policy, foretold) in [
+        (None, TimeoutPolicy::Accept, false),
+        (Some(60), TimeoutPolicy::Wait, false),
+        (Some(60), TimeoutPolicy::Reject, true),
+    ] {
+        let mut tape = fixture::reviewing();
+        let opened = tape.records.last_mut().unwrap();
+        let Event::ReviewOpened { timeout_s, on_timeout, .. } = &mut opened.event else {
+            panic!("no review")
+        };
+        (*timeout_s, *on_timeout) = (timeout, policy);
+        let app = played(SIZE, &tape);
+        assert_eq!((app.eta().is_some(), text(&app).contains("eta ")), (foretold, foretold), "{policy:?}");
+    }
+}
+
+#[test]
 fn edits_and_changes_are_walked() {
     let mut app = reviewing();
     press(&mut app, "JJJJJJ");
@@ -304,9 +433,97 @@ fn edits_and_changes_are_walked() {
     press(&mut app, "KKK");
     assert_eq!(app.patch.edit, 0);
     press(&mut app, "}");
-    assert_eq!(app.patch.edit, 1, "the second change group is the work of edit 2");
-    press(&mut app, "{");
+    assert_eq!(app.patch.edit, 2, "edit 3 touches edit 1, and its change is its own");
+    press(&mut app, "}");
+    assert_eq!(app.patch.edit, 1);
+    press(&mut app, "}}{");
+    assert_eq!(app.patch.edit, 2);
+    press(&mut app, "{{{");
     assert_eq!(app.patch.edit, 0);
+}
+
+/// A review of one edit near the end of a long skill and one at its beginning.
+fn long_review(size: (u16, u16)) -> App {
+    let skill: String = (1..=60).map(|line| format!("- rule number {line}\n")).collect();
+    let mut tape = fixture::two_steps();
+    for record in &mut tape.records {
+        if let Event::RunStarted { skill: first, .. } = &mut record.event {
+            *first = Skill::new(skill.as_str());
+        }
+    }
+    let edits = vec![
+        fixture::edit(EditOp::Replace, "- rule number 50", "- rule number fifty", 2, ""),
+        fixture::edit(EditOp::Delete, "- rule number 20\n", "", 2, ""),
+    ];
+    let mut opened = fixture::review_opened(fixture::step(3), edits);
+    if let Event::ReviewOpened { current_hash, .. } = &mut opened {
+        *current_hash = Skill::new(skill.as_str()).hash;
+    }
+    tape.push(10, opened);
+    played(size, &tape)
+}
+
+#[test]
+fn the_patch_opens_at_the_first_change_of_the_selected_edit() {
+    for size in [(80, 24), (120, 40), (60, 15)] {
+        let mut app = long_review(size);
+        let shown = text(&app);
+        assert!(shown.contains("+ - rule number fifty"), "{shown}");
+        for line in [47, 48, 49] {
+            assert!(shown.contains(&format!("  - rule number {line}")), "{line}: {shown}");
+        }
+        press(&mut app, "J");
+        let shown = text(&app);
+        assert!(shown.contains("- - rule number 20") && shown.contains("  - rule number 17"), "{shown}");
+        // Scrolled by hand it stays, whatever others decide.
+        press(&mut app, "Kk");
+        let before = text(&app);
+        let (at, by) = (fixture::step(3), Author("bob@pts/7".into()));
+        next_event(&mut app, Event::EditDecided { at, edit: 1, decision: Decision::Accept, by, rev: 50 });
+        assert_eq!(app.patch.anchor, Anchor::Free);
+        let first = |text: &str| text.lines().find(|line| line.contains("rule number 4")).map(str::to_owned);
+        assert_eq!(first(&text(&app)), first(&before));
+    }
+}
+
+#[test]
+fn long_unchanged_parts_are_folded_until_asked_for() {
+    let mut app = long_review((120, 60));
+    let shown = text(&app);
+    for words in ["… 16 unchanged lines", "… 23 unchanged lines", "… 7 unchanged lines"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert!(!shown.contains("rule number 30"));
+    press(&mut app, "t");
+    let shown = text(&app);
+    assert!(!shown.contains("unchanged lines") && shown.contains("rule number 46"), "{shown}");
+    press(&mut app, "gg");
+    assert!(text(&app).contains("rule number 1"));
+    press(&mut app, "}");
+    assert_eq!(app.patch.edit, 1, "the next change below what is in view");
+}
+
+#[test]
+fn edits_that_hide_characters_say_so() {
+    let at = fixture::step(3);
+    let mut tape = fixture::two_steps();
+    let plain = fixture::edit(EditOp::Append, "", "- Be kind.", 2, "");
+    let trojan = fixture::edit(EditOp::Append, "", "- Be \u{202e}kind\u{202c}.\x1b[8m", 2, "");
+    tape.push(10, fixture::review_opened(at, vec![plain, trojan]));
+    let mut app = played((120, 40), &tape);
+    let row = |app: &App, number: &str| {
+        text(app).lines().find(|line| line.contains(number)).map(str::to_owned).unwrap()
+    };
+    assert!(row(&app, " 2 · append").contains("hides 6 control characters"));
+    assert!(!row(&app, " 1 · append").contains("hides"));
+    let detail = "the text applied is not just what is shown";
+    assert!(!text(&app).contains(detail));
+    press(&mut app, "J");
+    assert!(text(&app).contains(detail), "{}", text(&app));
+    // What counts is the text as amended.
+    let decision = Decision::Amend { content: "- Be kind.\u{200b}".into(), reason: String::new() };
+    next_event(&mut app, Event::EditDecided { at, edit: 1, decision, by: fixture::ann(), rev: 50 });
+    assert!(row(&app, " 2 ✎ append").contains("hides 1 control character "));
 }
 
 #[test]

@@ -87,6 +87,7 @@ fn status(state: &RunState, presence: &Presence) -> Value {
         RunStatus::Ended { status, .. } => json!(status),
         RunStatus::NotStarted => json!("new"),
         _ if *presence == Presence::Dead => json!("interrupted"),
+        RunStatus::Running if state.waits_for_person() => json!("review"),
         RunStatus::Running => json!("running"),
         RunStatus::Paused { .. } => json!("paused"),
         RunStatus::Cancelling { .. } => json!("stopping"),

@@ -138,27 +138,24 @@ fn train(app: &App) -> Chart {
     }
 }
 
+/// Score of the current skill, over that of the best one. A rejected candidate's score is the gate's affair.
 fn selection(app: &App) -> Chart {
-    let mut candidates = Vec::new();
+    let mut current = Vec::new();
     let mut best = Vec::new();
     if let Some(baseline) = app.state.baseline_score {
-        candidates.push((0.0, baseline));
+        current.push((0.0, baseline));
         best.push((0.0, baseline));
     }
-    for step in &app.state.steps {
-        let x = f64::from(step.at.step);
-        if let Some(gate) = &step.gate {
-            candidates.push((x, gate.candidate.gate));
-        }
-        if let Some(record) = &step.record {
-            best.push((x, record.best_score));
-        }
+    for record in app.state.steps.iter().filter_map(|step| step.record.as_ref()) {
+        let x = f64::from(record.at.step);
+        current.push((x, record.current_score));
+        best.push((x, record.best_score));
     }
     let last_best = best.last().map(|point| point.1);
     Chart {
         title: "select",
-        number: chosen(app, &candidates).map(|value| format!("{value:.3}")),
-        curves: vec![(Role::Series2, best), (Role::Series1, candidates)],
+        number: chosen(app, &current).map(|value| format!("{value:.3}")),
+        curves: vec![(Role::Series2, best), (Role::Series1, current)],
         x: steps_axis(app),
         grid: 0.25,
         note: last_best.map_or(String::new(), |best| format!("best {best:.3}")),
@@ -190,6 +187,7 @@ fn accepted(app: &App) -> Chart {
 
 fn throughput(app: &App) -> Chart {
     let samples = &app.live.throughput;
+    let rate = app.live.rate(app.ended());
     let first = samples.front().map_or(0, |sample| sample.0);
     let points: Vec<(f64, f64)> =
         samples.iter().map(|(at, rate)| (at.saturating_sub(first) as f64, *rate)).collect();
@@ -198,14 +196,10 @@ fn throughput(app: &App) -> Chart {
     let window = 60_000.0_f64.max((end / 60_000.0).ceil() * 60_000.0);
     Chart {
         title: "tok/s",
-        number: points.last().map(|point| format!("{:.1}", point.1)),
+        number: rate.as_ref().map(|(rate, _)| format!("{rate:.1}")),
         curves: vec![(Role::Series1, points)],
         x: (0.0, window),
         grid: 20.0,
-        note: if app.live.in_flight > 0 {
-            format!("{} in flight", app.live.in_flight)
-        } else {
-            String::new()
-        },
+        note: rate.map_or(String::new(), |(_, note)| note),
     }
 }

@@ -3,9 +3,9 @@
 use ratatui::layout::Rect;
 
 use super::{frame, placeholder, verdict_mark, waiting_words};
-use crate::domain::{GateDecision, GateScore};
-use crate::event::{EndStatus, EvalState, ItemResult, RunStatus, TestOutcome};
-use crate::plain::{duration, score, signed, tokens, verdict_word};
+use crate::domain::{GateDecision, GateScore, Verdict};
+use crate::event::{EndStatus, EvalPurpose, EvalState, ItemResult, RunStatus, StepState, TestOutcome};
+use crate::plain::{bounded, bounded_gain, duration, measured_part, score, signed, tokens, verdict_word};
 use crate::tui::app::{App, Stage};
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, wrap_spans};
@@ -69,7 +69,7 @@ fn result(app: &App, columns: usize, lines: &mut Lines) {
         test_result(outcome, columns, lines);
     } else {
         for eval in app.state.eval_order.iter().filter_map(|id| app.state.evals.get(id)) {
-            use crate::event::EvalPurpose::{Baseline, Candidate, TestBase, TestBest};
+            use EvalPurpose::{Baseline, Candidate, TestBase, TestBest};
             let name = match eval.purpose {
                 TestBase => "base skill",
                 TestBest => "best skill",
@@ -154,22 +154,53 @@ fn measurement(app: &App, columns: usize, lines: &mut Lines) {
     match step.eval.as_ref().and_then(|id| app.state.evals.get(id)) {
         Some(eval) => {
             let hash = step.candidate.as_ref().map_or("", |skill| skill.hash.as_str());
-            lines.push(vec![
-                span(Role::Active, format!("▸ step {}: measuring the candidate", step.at.step)),
-                span(Role::Dim, format!("  {}", short(hash))),
-            ]);
+            let (role, words) = match app.ended() {
+                true => (Role::Warn, format!("· step {}: the run ended while it was measured", step.at.step)),
+                false => (Role::Active, format!("▸ step {}: measuring the candidate", step.at.step)),
+            };
+            lines.push(vec![span(role, words), span(Role::Dim, format!("  {}", short(hash)))]);
             progress("select", eval, lines);
             if let Some(current) = app.state.current_score {
                 lines.push(vec![span(Role::Dim, format!("to beat: {}", score(current)))]);
             }
         }
-        None => {
-            let phase = step.phase.map_or("starting", |phase| phase.name());
-            let words = format!("step {}: {phase}; the gate comes after the update", step.at.step);
-            lines.push(vec![span(Role::Dim, words)]);
-        }
+        None => lines.extend(wrap_spans(&[span(Role::Dim, unmeasured(app, step))], columns)),
     }
     lines.push(Vec::new());
+}
+
+/// Why a step has neither gate nor evaluation.
+fn unmeasured(app: &App, step: &StepState) -> String {
+    let number = step.at.step;
+    let Some(record) = &step.record else {
+        let phase = step.phase.map_or("starting", |phase| phase.name());
+        return match app.ended() {
+            true => format!("step {number}: the run ended in phase {phase}; nothing was measured"),
+            false => format!("step {number}: {phase}; the gate comes after the update"),
+        };
+    };
+    match record.action {
+        Verdict::SkipNoPatches if step.analyses.is_empty() => {
+            format!("step {number}: no edits proposed, as there was nothing to analyse")
+        }
+        Verdict::SkipNoPatches => {
+            let analyses = match step.analyses.len() {
+                1 => "the analysis".to_owned(),
+                n => format!("any of {n} analyses"),
+            };
+            format!("step {number}: no edits proposed by {analyses}")
+        }
+        Verdict::SkipNoChange => {
+            let kept = step
+                .review
+                .as_ref()
+                .map_or(0, |review| review.edits.len().saturating_sub(review.rejected.len()));
+            let why =
+                if kept == 0 { "every edit was rejected in the review" } else { "the edits change nothing" };
+            format!("step {number}: skipped: {why}")
+        }
+        action => format!("step {number}: {}", verdict_word(action)),
+    }
 }
 
 fn progress(name: &str, eval: &EvalState, lines: &mut Lines) {
@@ -197,7 +228,9 @@ fn progress(name: &str, eval: &EvalState, lines: &mut Lines) {
         line.push(span(Role::Warn, format!(" !{missing}")));
     }
     if let Some(result) = &eval.score {
-        line.push(span(Role::Strong, format!("  {}", score(result.gate))));
+        let bound = eval.purpose == EvalPurpose::Candidate && measured_part(result).is_some();
+        let most = if bound { "at most " } else { "" };
+        line.push(span(Role::Strong, format!("  {most}{}", score(result.gate))));
     }
     lines.push(line);
 }
@@ -211,24 +244,34 @@ fn decided(step: u32, gate: &GateDecision, columns: usize, lines: &mut Lines) {
     lines.extend(wrap_spans(&[span(Role::Text, gate.why.as_str())], columns));
     lines.push(Vec::new());
     lines.push(vec![span(Role::Faint, "              gate    hard    soft   items")]);
-    for (name, one) in [("candidate", &gate.candidate), ("current", &gate.current), ("best", &gate.best)] {
-        lines.push(score_line(name, one, gate.curtailed && name == "candidate"));
+    lines.push(candidate_line(gate));
+    for (name, one) in [("current", &gate.current), ("best", &gate.best)] {
+        let number = |value: f64| format!("{value:.3}");
+        lines.push(score_line(name, one, number));
     }
     lines.push(Vec::new());
     let delta = gate.candidate.gate - gate.current.gate;
+    // The interval is that of the measured pairs; a bound on the whole set has no place on its axis.
+    let (gain, on, dot) = match measured_part(&gate.candidate) {
+        Some(_) => (bounded_gain(&gate.candidate, gate.current.gate), measured_words(gate), None),
+        None => (signed(delta), String::new(), Some(delta)),
+    };
     lines.push(vec![
         span(Role::Dim, "difference  "),
-        span(role, signed(delta)),
+        span(role, gain),
         span(Role::Text, format!("  [{}, {}]", score(gate.interval.0), score(gate.interval.1))),
-        span(Role::Dim, "  95 % interval"),
+        span(Role::Dim, format!("  95 % interval{on}")),
     ]);
-    lines.push(interval_line(gate.interval, delta, columns.min(64), role));
+    lines.push(interval_line(gate.interval, dot, columns.min(64), role));
     let mut small = format!("smallest visible gain {}", score(gate.smallest_visible_gain));
     if let Some(p) = gate.mid_p {
         small.push_str(&format!("   mid-p {p:.3}"));
     }
     lines.push(vec![span(Role::Dim, small)]);
     lines.push(Vec::new());
+    if measured_part(&gate.candidate).is_some() {
+        lines.push(vec![span(Role::Dim, format!("gained and lost{}", measured_words(gate)))]);
+    }
     for (name, items, role) in [("gained", &gate.gained, Role::Good), ("lost  ", &gate.lost, Role::Bad)] {
         let words = [span(role, format!("{name} {:>3}  ", items.len())), span(Role::Dim, items.join(", "))];
         let wrapped = wrap_spans(&words, columns);
@@ -241,30 +284,42 @@ fn decided(step: u32, gate: &GateDecision, columns: usize, lines: &mut Lines) {
     lines.push(Vec::new());
 }
 
-fn score_line(name: &str, one: &GateScore, curtailed: bool) -> Vec<Span> {
-    let items = format!("{}/{}", one.done, one.n);
-    let mut line = vec![
-        span(Role::Dim, format!("{name:<11}")),
-        span(Role::Text, format!("{:>7.3} {:>7.3} {:>7.3} {items:>7}", one.gate, one.hard, one.soft)),
-    ];
-    if curtailed {
-        line.push(span(Role::Dim, "  stopped early: the verdict was certain"));
+fn candidate_line(gate: &GateDecision) -> Vec<Span> {
+    let mut line = score_line("candidate", &gate.candidate, |value| bounded(&gate.candidate, value));
+    if measured_part(&gate.candidate).is_some() {
+        let why = if gate.curtailed { ": stopped early, the verdict was certain" } else { "" };
+        line.push(span(Role::Dim, format!("  at most{why}")));
     }
     line
 }
 
-/// The interval on an axis with zero in the middle.
-fn interval_line(interval: (f64, f64), delta: f64, columns: usize, role: Role) -> Vec<Span> {
-    let reach = [interval.0, interval.1, delta].iter().fold(0.05_f64, |most, x| most.max(x.abs())) * 1.1;
+/// ` on the 54 measured items`.
+fn measured_words(gate: &GateDecision) -> String {
+    format!(" on the {} measured items", gate.candidate.done)
+}
+
+fn score_line(name: &str, one: &GateScore, number: impl Fn(f64) -> String) -> Vec<Span> {
+    let items = format!("{}/{}", one.done, one.n);
+    let [gate, hard, soft] = [one.gate, one.hard, one.soft].map(number);
+    vec![
+        span(Role::Dim, format!("{name:<11}")),
+        span(Role::Text, format!("{gate:>7} {hard:>7} {soft:>7} {items:>7}")),
+    ]
+}
+
+/// The interval on an axis with zero in the middle; `delta` is a dot on it.
+fn interval_line(interval: (f64, f64), delta: Option<f64>, columns: usize, role: Role) -> Vec<Span> {
+    let reach =
+        [interval.0, interval.1].iter().chain(&delta).fold(0.05_f64, |most, x| most.max(x.abs())) * 1.1;
     let width = columns.saturating_sub(16).max(5);
     let place = |x: f64| {
         let part = ((x + reach) / (2.0 * reach)).clamp(0.0, 1.0);
         (part * (width - 1) as f64).round() as usize
     };
-    let (low, high, middle, zero) = (place(interval.0), place(interval.1), place(delta), place(0.0));
+    let (low, high, middle, zero) = (place(interval.0), place(interval.1), delta.map(place), place(0.0));
     let mut spans = vec![span(Role::Faint, format!("{:>7} ", score(-reach)))];
     for at in 0..width {
-        let (glyph, role) = if at == middle {
+        let (glyph, role) = if Some(at) == middle {
             ("●", role)
         } else if at == low {
             ("[", role)
@@ -293,16 +348,18 @@ fn history(app: &App, lines: &mut Lines) {
     lines.push(vec![span(Role::Faint, "  step    gate       Δ   interval            +    −   verdict")]);
     for (step, gate) in decided {
         let (glyph, role) = verdict_mark(gate.verdict);
-        let delta = gate.candidate.gate - gate.current.gate;
+        let (number, delta) =
+            (bounded(&gate.candidate, gate.candidate.gate), bounded_gain(&gate.candidate, gate.current.gate));
         let interval = format!("[{:>+6.3}, {:>+6.3}]", gate.interval.0, gate.interval.1);
+        let part = measured_part(&gate.candidate).map_or(String::new(), |part| format!(", {part}"));
         lines.push(vec![
             span(role, format!("{glyph} ")),
-            span(Role::Text, format!("{:<4} {:>7.3}", step.at.step, gate.candidate.gate)),
-            span(role, format!(" {delta:>+7.3}")),
+            span(Role::Text, format!("{:<4} {number:>7}", step.at.step)),
+            span(role, format!(" {delta:>7}")),
             span(Role::Dim, format!("   {interval}")),
             span(Role::Good, format!(" {:>4}", gate.gained.len())),
             span(Role::Bad, format!(" {:>4}", gate.lost.len())),
-            span(Role::Dim, format!("   {}", verdict_word(gate.verdict))),
+            span(Role::Dim, format!("   {}{part}", verdict_word(gate.verdict))),
         ]);
     }
 }

@@ -7,12 +7,14 @@ use crate::domain::{Decision, EditOp, Phase, ReviewClose, ReviewMode, SourceType
 use crate::event::{ReviewEdit, ReviewState, RunStatus, StepState};
 use crate::plain::{count, duration, edit_title};
 use crate::text::{DiffLine, Mark, wrap};
-use crate::tui::app::App;
+use crate::tui::app::{Anchor, App};
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, spans_width, window, wrap_spans};
-use crate::tui::patch_doc::{PatchDoc, Standing, as_decided};
+use crate::tui::patch_doc::{CONTEXT, DocRow, PatchDoc, Standing, as_decided};
 use crate::tui::theme::Role;
 
+/// From this width on a row of the list has room for whole warnings.
+const WIDE: u16 = 70;
 /// Columns of the line-number gutter.
 const GUTTER: usize = 8;
 
@@ -20,7 +22,7 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let (Some(step), Some(doc)) = (app.shown_step(), app.patch_doc()) else {
         let inner = frame(app, Pane::Patch, area, canvas, Vec::new(), &[]);
         return match app.shown_step() {
-            Some(step) => proposing(step, inner, canvas),
+            Some(step) => proposing(app, step, inner, canvas),
             None => placeholder(canvas, inner, &[waiting_words(app)]),
         };
     };
@@ -43,7 +45,10 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn proposing(step: &StepState, area: Rect, canvas: &mut Canvas<'_>) {
+fn proposing(app: &App, step: &StepState, area: Rect, canvas: &mut Canvas<'_>) {
+    if step.record.is_some() {
+        return placeholder(canvas, area, &[&format!("Step {}: no edits proposed.", step.at.step)]);
+    }
     let edits: usize =
         step.analyses.iter().filter_map(|one| one.patch.as_ref()).map(|patch| patch.edits.len()).sum();
     let first = match step.phase {
@@ -55,7 +60,11 @@ fn proposing(step: &StepState, area: Rect, canvas: &mut Canvas<'_>) {
             count(edits, "edit")
         ),
     };
-    placeholder(canvas, area, &[&first, "", "Edits appear here when the step has selected them."]);
+    let next = match app.ended() {
+        true => "The run ended before the step selected any.",
+        false => "Edits appear here when the step has selected them.",
+    };
+    placeholder(canvas, area, &[&first, "", next]);
 }
 
 fn standing_counts(doc: &PatchDoc) -> Vec<Span> {
@@ -131,6 +140,11 @@ fn edit_list(
         if !doc.trouble[index].is_empty() {
             right.push(span(Role::Warn, "does not apply  "));
         }
+        if doc.hidden[index] > 0 {
+            let n = doc.hidden[index];
+            let words = if row.width >= WIDE { hides(n) } else { format!("hides {n}") };
+            right.push(span(Role::Warn, format!("{words}  ")));
+        }
         if let Some(by) = &slot.by {
             right.push(span(Role::Dim, format!("{}  ", crate::text::truncate(&by.0, 16))));
         }
@@ -173,6 +187,10 @@ fn about(
     if !doc.trouble[selected].is_empty() {
         lines.push(vec![span(Role::Warn, doc.trouble[selected].as_str())]);
     }
+    if doc.hidden[selected] > 0 {
+        let words = format!("{}: the text applied is not just what is shown", hides(doc.hidden[selected]));
+        lines.extend(wrap_spans(&[span(Role::Warn, words)], columns));
+    }
     if app.patch.rationale {
         lines.extend(rationale(slot, columns));
     }
@@ -186,6 +204,10 @@ fn about(
     }
     let used = lines.len() as u16;
     Rect { y: area.y + used, height: area.height - used, ..area }
+}
+
+fn hides(n: usize) -> String {
+    format!("hides {}", count(n, "control character"))
 }
 
 fn rationale(slot: &ReviewEdit, columns: usize) -> Vec<Vec<Span>> {
@@ -233,20 +255,37 @@ fn diff(app: &App, doc: &PatchDoc, selected: usize, area: Rect, canvas: &mut Can
     let room = area.height as usize - 1;
     let columns = (area.width as usize).saturating_sub(GUTTER).max(1);
     let wrapped = |line: &DiffLine| wrap_spans(&parts(line), columns);
-    // Where the last page begins: lines may take several rows.
-    let mut left = room;
-    let mut last_top = doc.diff.lines.len();
-    for line in doc.diff.lines.iter().rev() {
-        let needed = wrapped(line).len();
-        if needed > left {
-            break;
+    let doc_rows = doc.rows(app.patch.unfolded);
+    let height = |row: &DocRow| match row {
+        DocRow::Line(line) => wrapped(&doc.diff.lines[*line]).len(),
+        DocRow::Fold(_) => 1,
+    };
+    // Where the last page begins.
+    let last_top = doc_rows.len() - fitting(doc_rows.iter().rev().map(height), room);
+    app.patch.scroll.extent.set((doc_rows.len(), doc_rows.len() - last_top));
+    let top = match (app.patch.anchor, doc.anchored(app.patch.anchor, selected)) {
+        (Anchor::Free, _) => app.patch.scroll.top,
+        (_, None) => 0,
+        (_, Some(group)) => {
+            let group = &doc.diff.groups[group];
+            let start = doc_rows.iter().position(|row| row.starts(group)).unwrap_or(0);
+            // The change itself comes before its context.
+            let left = room.saturating_sub(height(&doc_rows[start]));
+            start - fitting(doc_rows[..start].iter().rev().take(CONTEXT).map(height), left)
         }
-        left -= needed;
-        last_top -= 1;
-    }
-    app.patch.scroll.extent.set((doc.diff.lines.len(), doc.diff.lines.len() - last_top));
-    let top = app.patch.scroll.top.min(last_top);
-    for (index, line) in doc.diff.lines.iter().enumerate().skip(top) {
+    };
+    let top = top.min(last_top);
+    app.patch.drawn_top.set(top);
+    for row in &doc_rows[top..] {
+        let index = match row {
+            DocRow::Line(index) => *index,
+            DocRow::Fold(lines) => {
+                let Some(row) = rows.next() else { return };
+                canvas.line(row, &folded_words(lines.len()));
+                continue;
+            }
+        };
+        let line = &doc.diff.lines[index];
         let mine = group_at(doc, index).is_some_and(|group| doc.group_edits[group].contains(&selected));
         for (piece, spans) in wrapped(line).into_iter().enumerate() {
             let Some(row) = rows.next() else { return };
@@ -255,6 +294,23 @@ fn diff(app: &App, doc: &PatchDoc, selected: usize, area: Rect, canvas: &mut Can
             canvas.line(Rect { x: row.x + shift, width: row.width - shift, ..row }, &spans);
         }
     }
+}
+
+/// How many rows of these heights go into `room`.
+fn fitting(heights: impl Iterator<Item = usize>, room: usize) -> usize {
+    let ends = heights.scan(0, |used, height| {
+        *used += height;
+        Some(*used)
+    });
+    ends.take_while(|end| *end <= room).count()
+}
+
+fn folded_words(lines: usize) -> Vec<Span> {
+    vec![
+        span(Role::Faint, format!("{:GUTTER$}… {} · ", "", count(lines, "unchanged line"))),
+        span(Role::Key, "t"),
+        span(Role::Faint, " shows them"),
+    ]
 }
 
 fn rule_words(doc: &PatchDoc, selected: usize, width: u16) -> Vec<Span> {

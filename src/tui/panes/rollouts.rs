@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::{frame, placeholder, waiting_words};
 use crate::plain::tokens;
 use crate::text::{fit, sanitize, sanitize_line};
-use crate::tui::app::App;
+use crate::tui::app::{App, Stage};
 use crate::tui::layout::Pane;
 use crate::tui::live::{CallPhase, LiveCall};
 use crate::tui::paint::{Canvas, Span, rows_of, span, window};
@@ -24,7 +24,10 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     if !app.rollouts.filter.is_empty() {
         info.push(span(Role::Warn, format!(" /{}", app.rollouts.filter)));
     }
-    let inner = frame(app, Pane::Rollouts, area, canvas, info, &tally(&rows));
+    // The test holds two skills on the same items: each is counted, and its rows are marked.
+    let two_skills = app.shown_stage() == Some(Stage::Test);
+    let counts = tally(&rows.iter().collect::<Vec<_>>());
+    let mut inner = frame(app, Pane::Rollouts, area, canvas, info, if two_skills { &[] } else { &counts });
     if rows.is_empty() {
         let words = match app.shown_stage() {
             None => waiting_words(app),
@@ -33,20 +36,39 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         };
         return placeholder(canvas, inner, &[words]);
     }
+    if two_skills && inner.height > 1 {
+        canvas.line(inner, &per_skill(&rows));
+        inner = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
+    }
     let selected = app.selected_row(&rows);
     let visible = inner.height as usize;
     let first = window(selected, rows.len(), visible);
     let items = rows.iter().map(|row| crate::text::width(&sanitize_line(row.item))).max().unwrap_or(0);
     let item_width = items.clamp(8, if inner.width >= WIDE { 24 } else { 13 });
     for (area, (index, row)) in rows_of(inner).zip(rows.iter().enumerate().skip(first)) {
-        canvas.line(area, &line(app, row, item_width, inner.width));
+        canvas.line(area, &line(app, row, item_width, inner.width, two_skills));
         if index == selected {
             canvas.overlay_style(area, Role::Selection);
         }
     }
 }
 
-fn tally(rows: &[Row<'_>]) -> Vec<Span> {
+/// `base ✗100 · best ✓87 ✗13`.
+fn per_skill(rows: &[Row<'_>]) -> Vec<Span> {
+    let mut out = Vec::new();
+    for skill in ["base", "best"] {
+        let of_skill: Vec<&Row<'_>> = rows.iter().filter(|row| row.group == skill).collect();
+        if of_skill.is_empty() {
+            continue;
+        }
+        let between = if out.is_empty() { "" } else { " · " };
+        out.push(span(Role::Dim, format!("{between}{skill} ")));
+        out.extend(tally(&of_skill));
+    }
+    out
+}
+
+fn tally(rows: &[&Row<'_>]) -> Vec<Span> {
     let (mut passed, mut failed, mut missing, mut running) = (0, 0, 0, 0);
     for row in rows {
         match row.body {
@@ -73,8 +95,10 @@ fn tally(rows: &[Row<'_>]) -> Vec<Span> {
     out
 }
 
-fn line(app: &App, row: &Row<'_>, item_width: usize, width: u16) -> Vec<Span> {
+fn line(app: &App, row: &Row<'_>, item_width: usize, width: u16, marked: bool) -> Vec<Span> {
     let wide = width >= WIDE;
+    // Without the column of groups there is still room for the name of a skill.
+    let mark = if marked && !wide { format!("{} ", row.group) } else { String::new() };
     let mut out = Vec::new();
     let item = format!("{} ", fit(&sanitize_line(row.item), item_width));
     match &row.body {
@@ -86,6 +110,7 @@ fn line(app: &App, row: &Row<'_>, item_width: usize, width: u16) -> Vec<Span> {
             if wide {
                 out.push(span(Role::Dim, format!("{:<8}", row.group)));
             }
+            out.push(span(Role::Dim, mark));
             out.push(span(role, live_words(app, call, wide)));
         }
         RowBody::Missing(error) => {
@@ -94,6 +119,7 @@ fn line(app: &App, row: &Row<'_>, item_width: usize, width: u16) -> Vec<Span> {
             if wide {
                 out.push(span(Role::Dim, format!("{:<8}", row.group)));
             }
+            out.push(span(Role::Dim, mark));
             out.push(span(Role::Warn, format!("missing  {error}")));
         }
         RowBody::Done(rollout) => {
@@ -104,8 +130,9 @@ fn line(app: &App, row: &Row<'_>, item_width: usize, width: u16) -> Vec<Span> {
                 out.push(span(Role::Dim, format!("{:<8}", row.group)));
             }
             out.push(span(role, format!("{:>4.2}", rollout.score.hard)));
-            let count = tokens(rollout.usage.completion_tokens);
-            out.push(span(Role::Dim, format!("{count:>5}t {:>5}", seconds(rollout.ms))));
+            let count = format!("{:>5}t", tokens(rollout.usage.completion_tokens));
+            let count = if mark.is_empty() { count } else { format!("  {}", row.group) };
+            out.push(span(Role::Dim, format!("{count} {:>5}", seconds(rollout.ms))));
             if wide {
                 out.push(span(Role::Text, format!("  {}", answer(&rollout.answer))));
                 if !row.passed() {

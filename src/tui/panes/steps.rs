@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::{frame, placeholder, waiting_words};
 use crate::domain::Verdict;
 use crate::event::{EvalPurpose, EvalState, StepState};
-use crate::plain::verdict_word;
+use crate::plain::{bounded, bounded_gain, measured_part, verdict_word};
 use crate::tui::app::{App, Stage};
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, window};
@@ -46,10 +46,13 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
 fn detail(app: &App, stage: Stage) -> Vec<Span> {
     let Stage::Step(number) = stage else { return Vec::new() };
     let step = app.state.steps.iter().find(|step| step.at.step == number);
-    let Some(record) = step.and_then(|step| step.record.as_ref()) else { return Vec::new() };
+    let Some(step) = step else { return Vec::new() };
+    let Some(record) = &step.record else { return Vec::new() };
+    let part = step.gate.as_ref().and_then(|gate| measured_part(&gate.candidate));
     vec![
         span(Role::Dim, format!("   train {:.3}", record.rollout_hard)),
         span(verdict_mark(record.action).1, format!("   {}", verdict_word(record.action))),
+        span(Role::Dim, part.map_or(String::new(), |part| format!(", {part}"))),
     ]
 }
 
@@ -96,12 +99,13 @@ fn step_line(app: &App, step: &StepState) -> Vec<Span> {
         && !matches!(gate.verdict, Verdict::SkipNoPatches | Verdict::SkipNoChange)
     {
         let (glyph, role) = verdict_mark(gate.verdict);
-        let delta = gate.candidate.gate - gate.current.gate;
+        let score = bounded(&gate.candidate, gate.candidate.gate);
+        let delta = bounded_gain(&gate.candidate, gate.current.gate);
         return vec![
             span(role, format!("{glyph} ")),
-            span(Role::Text, format!("{number}      {:>6.3}", gate.candidate.gate)),
-            span(role, format!("{delta:>+8.3}")),
-            span(Role::Dim, format!("{:>6}", kept(step))),
+            span(Role::Text, format!("{number}      {score:>6}")),
+            span(role, format!("{delta:>8}")),
+            span(Role::Dim, format!("{:>6}", kept(step, gate.verdict.accepted()))),
         ];
     }
     if let Some(record) = &step.record {
@@ -133,10 +137,11 @@ fn step_line(app: &App, step: &StepState) -> Vec<Span> {
     vec![span(role, mark), span(Role::Text, number), span(role, words)]
 }
 
-fn kept(step: &StepState) -> String {
+/// Edits that the current skill took over, of those proposed: none unless the gate accepted them.
+fn kept(step: &StepState, accepted: bool) -> String {
     let proposed = step.ranked.as_ref().map_or(0, |patch| patch.edits.len());
     let applied = step.report.as_ref().map_or(0, |report| report.applied);
-    format!("{applied}/{proposed}")
+    format!("{}/{proposed}", if accepted { applied } else { 0 })
 }
 
 fn measured(score: Option<f64>, progress: Option<String>) -> Span {
