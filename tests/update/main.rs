@@ -10,7 +10,9 @@ mod random;
 use client::{app, control, hear, key, played, press, text, welcome};
 use planish::domain::{Author, Decision, EditOp, ReviewClose, Skill, TimeoutPolicy};
 use planish::event::{AckResult, ClientLine, Command, EndStatus, Event, HostLine, Record};
-use planish::tui::{Anchor, App, ClientEvent, EditPurpose, Effect, Identity, Link, Msg, Overlay, Pane};
+use planish::tui::{
+    Anchor, App, ClientEvent, Dirty, EditPurpose, Effect, Identity, Link, Msg, Overlay, Pane,
+};
 use ratatui::crossterm::event::KeyCode;
 
 const SIZE: (u16, u16) = (120, 40);
@@ -58,6 +60,25 @@ fn decide(edit: usize, decision: Decision) -> Command {
 
 fn reject(reason: &str) -> Decision {
     Decision::Reject { reason: reason.into() }
+}
+
+#[test]
+fn the_first_record_and_the_end_of_the_history_are_drawn_at_once() {
+    let mut app = app(SIZE);
+    let records = fixture::reviewing().records.len() as u64;
+    hear(&mut app, welcome(records));
+    app.take_dirty();
+    for (seq, line) in (1..).zip(fixture::reviewing().lines()) {
+        hear(&mut app, line);
+        let prompt = seq == 1 || seq == records;
+        assert_eq!(
+            app.take_dirty(),
+            if prompt { Dirty::Input } else { Dirty::Data },
+            "record {seq} of {records}"
+        );
+    }
+    next_event(&mut app, Event::Paused { by: fixture::ann() });
+    assert_eq!(app.take_dirty(), Dirty::Data);
 }
 
 #[test]
