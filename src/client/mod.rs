@@ -1,6 +1,7 @@
 //! The client side of a run: finding its host, keeping a link to it, and reading the journal when there is no
 //! host. It hands out [`ClientEvent`]s and takes commands; it holds no state of the run and draws nothing.
 
+mod author;
 mod bridge;
 mod discovery;
 mod journal;
@@ -12,6 +13,7 @@ mod wire;
 use crate::domain::Author;
 use crate::event::{HostLine, WatchRole};
 
+pub use author::{author_at, author_here};
 pub use bridge::bridge;
 pub use discovery::{Presence, presence};
 pub use journal::JournalRun;
@@ -54,18 +56,4 @@ pub enum ClientError {
     Announce(#[from] crate::host::AnnounceError),
     #[error("{0}")]
     Target(String),
-}
-
-/// `user@tty` (or `user@pid N` without a terminal).
-pub fn author_here() -> Author {
-    let user = ["USER", "LOGNAME"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|user| !user.is_empty()))
-        .unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()));
-    let place = rustix::termios::ttyname(std::io::stdin(), Vec::new())
-        .ok()
-        .and_then(|name| name.into_string().ok())
-        .map(|name| name.trim_start_matches("/dev/").to_owned())
-        .unwrap_or_else(|| format!("pid {}", std::process::id()));
-    Author(format!("{user}@{place}"))
 }
