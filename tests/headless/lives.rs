@@ -114,6 +114,13 @@ async fn a_review_is_decided_by_command() {
 
     let shown = place.planish(&["ctl", "one", "show", "--json"]).json().remove(0);
     assert_eq!(shown["review"]["edits"].as_array().unwrap().len(), 2, "{shown}");
+    assert_eq!((&shown["status"], &shown["review"]["undecided"]), (&json!("review"), &json!(2)));
+    assert!(place.planish(&["ctl", "one", "show"]).out.contains("status: review 2\n"));
+    assert!(place.planish(&["ls"]).out.contains("review 2"));
+    let listed = place.planish(&["ls", "--json"]).json().remove(0);
+    for path in [&shown["run_dir"], &listed["path"]] {
+        assert!(path.as_str().unwrap().starts_with('/'), "{path}");
+    }
     let dry = place.planish(&["ctl", "one", "decide", "1", "--accept", "--dry-run"]);
     assert_eq!((dry.code, dry.json()[0]["command"]["body"]["decide"]["edit"].as_u64()), (Some(0), Some(0)));
     let unknown = place.planish(&["ctl", "one", "decide", "3", "--accept"]);
@@ -122,9 +129,16 @@ async fn a_review_is_decided_by_command() {
     let rejected =
         place.planish(&["ctl", "one", "decide", "2", "--reject", "--reason", "too vague", "--json"]);
     assert_eq!((rejected.code, &rejected.json()[0]["result"]), (Some(0), &json!("applied")), "{rejected:?}");
+    assert!(place.planish(&["ls"]).out.contains("review 1"));
+    let mut nameless = place.command(&["ctl", "one", "decide", "1", "--accept"]);
+    let accepted = Done::of(nameless.env_remove("USER").env_remove("LOGNAME").output().unwrap());
+    assert_eq!(accepted.code, Some(0), "{accepted:?}");
+    watcher.until(|state| state.open_review().is_some_and(|(_, review)| review.edits[0].by.is_some())).await;
+    let by = watcher.state.open_review().unwrap().1.edits[0].by.clone().unwrap();
+    assert!(by.0.ends_with("@ctl"), "{by:?}");
     let late = place.planish(&["ctl", "one", "decide", "2", "--accept", "--expect-rev", "0"]);
     assert_eq!(late.code, Some(1));
-    assert!(late.err.contains("conflict: tester@"), "{}", late.err);
+    assert!(late.err.contains("conflict: tester@ctl"), "{}", late.err);
     assert_eq!(place.planish(&["ctl", "one", "submit", "--step", "9"]).code, Some(2));
     assert_eq!(place.planish(&["ctl", "one", "submit"]).code, Some(0));
 
