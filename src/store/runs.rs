@@ -122,8 +122,8 @@ mod tests {
             reason: String::new(),
             best_hash: String::new(),
             best_step: 0,
-            best_score: 0.5,
-            baseline_score: 0.5,
+            best_score: Some(0.5),
+            baseline_score: Some(0.5),
         };
         for (name, at, events) in [
             ("fresh", 0, vec![]),
