@@ -134,82 +134,21 @@ pub fn scan(bytes: &[u8]) -> Result<Tail, String> {
     scan_after(bytes, 0)
 }
 
-/// [`scan`] of what follows the first `lines` lines of a journal. Large journals are decoded on all cores.
+/// [`scan`] of what follows the first `lines` lines of a journal.
 pub fn scan_after(bytes: &[u8], lines: u64) -> Result<Tail, String> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    scan_in_parts(bytes, lines, cores.min(bytes.len() / PART_BYTES).max(1))
-}
-
-/// Fewer bytes are not worth a thread.
-const PART_BYTES: usize = 1 << 20;
-
-fn scan_in_parts(bytes: &[u8], lines: u64, parts: usize) -> Result<Tail, String> {
-    let decoded: Vec<DecodedPart> = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            split_at_lines(bytes, parts).map(|part| scope.spawn(move || decode_part(part))).collect();
-        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-        joined.map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-    });
     let mut tail = Tail { records: Vec::new(), valid_len: 0 };
-    for part in decoded {
-        let first = lines + tail.records.len() as u64 + 1;
-        if let Some((record, number)) =
-            part.records.iter().zip(first..).find(|(record, number)| record.seq != *number)
-        {
-            return Err(format!("line {number} has seq {} (expected {number})", record.seq));
-        }
-        tail.valid_len += part.len;
-        if tail.records.is_empty() {
-            tail.records = part.records;
-        } else {
-            tail.records.extend(part.records);
-        }
-        if let Some((line, error)) = part.stopped {
+    for end in memchr::memchr_iter(b'\n', bytes) {
+        let number = lines + tail.records.len() as u64 + 1;
+        match decode_line(&bytes[tail.valid_len..end]) {
+            Ok(record) if record.seq == number => tail.records.push(record),
+            Ok(record) => return Err(format!("line {number} has seq {} (expected {number})", record.seq)),
             // Half a line is no JSON. Whole JSON that is no record was not torn, and must not be cut off.
-            let is_last = tail.valid_len + line == bytes.len();
-            if is_last && !error.is_data() {
-                break;
-            }
-            return Err(format!("line {} is damaged: {error}", lines + tail.records.len() as u64 + 1));
+            Err(error) if end + 1 == bytes.len() && !error.is_data() => break,
+            Err(error) => return Err(format!("line {number} is damaged: {error}")),
         }
+        tail.valid_len = end + 1;
     }
     Ok(tail)
-}
-
-/// The whole lines of one part up to the first bad one.
-struct DecodedPart {
-    records: Vec<Record>,
-    /// Bytes of these lines.
-    len: usize,
-    /// Bytes of the bad line with its newline, and what is wrong with it.
-    stopped: Option<(usize, serde_json::Error)>,
-}
-
-fn decode_part(bytes: &[u8]) -> DecodedPart {
-    let mut part = DecodedPart { records: Vec::new(), len: 0, stopped: None };
-    for end in memchr::memchr_iter(b'\n', bytes) {
-        match decode_line(&bytes[part.len..end]) {
-            Ok(record) => part.records.push(record),
-            Err(error) => {
-                part.stopped = Some((end + 1 - part.len, error));
-                break;
-            }
-        }
-        part.len = end + 1;
-    }
-    part
-}
-
-/// At most `n` parts of about equal size that end with a line; the last one takes what has no newline.
-fn split_at_lines(bytes: &[u8], n: usize) -> impl Iterator<Item = &[u8]> {
-    let mut rest = bytes;
-    (0..n).rev().map_while(move |left| {
-        let aim = rest.len() / (left + 1);
-        let end = if left == 0 { None } else { memchr::memchr(b'\n', &rest[aim..]) };
-        let (part, after) = rest.split_at(end.map_or(rest.len(), |end| aim + end + 1));
-        rest = after;
-        (!part.is_empty()).then_some(part)
-    })
 }
 
 #[cfg(test)]
@@ -284,23 +223,5 @@ mod tests {
         assert_eq!(scan(&torn).unwrap().valid_len, whole.len());
         let foreign = [&whole[..], b"{\"seq\":3,\"at\":1,\"paused\":{}}\n"].concat();
         assert!(scan(&foreign).unwrap_err().contains("line 3 is damaged"));
-    }
-
-    #[test]
-    fn the_number_of_parts_changes_nothing() {
-        let lines: Vec<Vec<u8>> = (1..=9).map(|seq| encode_line(&log(seq)).unwrap()).collect();
-        let whole = lines.concat();
-        let torn = [&whole[..], b"{\"seq\":10,"].concat();
-        let mut damaged = lines.clone();
-        damaged[4].truncate(7);
-        damaged[4].push(b'\n');
-        let mut swapped = lines;
-        swapped.swap(6, 7);
-        for bytes in [whole, torn, damaged.concat(), swapped.concat(), Vec::new()] {
-            let one = scan_in_parts(&bytes, 0, 1);
-            for parts in 2..14 {
-                assert_eq!(scan_in_parts(&bytes, 0, parts), one, "{parts} parts");
-            }
-        }
     }
 }

@@ -328,6 +328,10 @@ impl App {
         if record.seq <= self.state.seq {
             return Vec::new();
         }
+        if self.state.seq == 0 || record.seq == self.last_seq {
+            // The first sight of the run, and the end of its history, do not wait for the slower clock of data.
+            self.stain(Dirty::Input);
+        }
         self.state.apply(record);
         self.live.settle(&record.event);
         self.lines.hear(record, self.last_seq);
