@@ -16,7 +16,7 @@ use crate::event::{HostLine, WatchRole};
 pub use author::{author_at, author_here};
 pub use bridge::bridge;
 pub use discovery::{Presence, presence};
-pub use journal::JournalRun;
+pub use journal::{JournalRun, gone};
 pub use link::{Connection, open};
 pub use replay::replay;
 pub use target::Target;
@@ -48,8 +48,8 @@ pub enum ClientError {
     Refused(String),
     #[error("cannot reach the host: {0}")]
     Unreachable(String),
-    #[error("run {run} is hosted on {host}; attach with `planish attach ssh://{host}/{run}`")]
-    Elsewhere { run: String, host: String },
+    #[error("run {run} is in use by {host}; attach with `planish attach ssh://{}/{run}`", host.host)]
+    Elsewhere { run: String, host: Box<crate::host::HostFile> },
     #[error(transparent)]
     Store(#[from] crate::store::StoreError),
     #[error(transparent)]
