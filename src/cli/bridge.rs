@@ -6,6 +6,7 @@ use crate::client;
 
 #[derive(clap::Args)]
 pub struct Args {
+    /// Folder or name of the run
     run: String,
     #[command(flatten)]
     root: Root,

@@ -22,6 +22,7 @@ pub struct Args {
     /// Skill document to score
     #[arg(long, value_name = "FILE")]
     skill: PathBuf,
+    /// Items to score
     #[arg(long, value_enum)]
     split: EvalSplit,
     /// Set one configuration key over the file's value; may be given many times

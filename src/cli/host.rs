@@ -16,6 +16,7 @@ use crate::store::RunDir;
 
 #[derive(clap::Args)]
 pub struct Args {
+    /// Folder of a prepared run
     run_dir: PathBuf,
 }
 

@@ -31,7 +31,10 @@ fn table(runs: &[RunSummary]) -> Vec<String> {
     rows.extend(runs.iter().map(|run| {
         [
             run.name.clone(),
-            run.status.to_owned(),
+            match run.undecided {
+                Some(edits) if run.status == "review" => format!("review {edits}"),
+                _ => run.status.to_owned(),
+            },
             format!("{}/{}", run.steps_done, run.total_steps),
             score(run.baseline_score),
             score(run.best_score),
@@ -63,6 +66,7 @@ mod tests {
             name: name.into(),
             path: name.into(),
             status,
+            undecided: (status == "review").then_some(3),
             holder: None,
             steps_done: 2,
             total_steps: 4,
@@ -73,11 +77,16 @@ mod tests {
             problem: None,
         };
         assert_eq!(
-            table(&[run("a", "completed", Some(0.5)), run("longer-name", "new", None)]),
+            table(&[
+                run("a", "completed", Some(0.5)),
+                run("longer-name", "new", None),
+                run("c", "review", None)
+            ]),
             [
                 "NAME         STATUS     STEP  BASE   BEST   HOST",
                 "a            completed  2/4   0.250  0.500  -",
                 "longer-name  new        2/4   0.250  -      -",
+                "c            review 3   2/4   0.250  -      -",
             ]
         );
     }

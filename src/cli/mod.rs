@@ -116,4 +116,19 @@ mod tests {
         use clap::CommandFactory;
         Cli::command().debug_assert();
     }
+
+    #[test]
+    fn every_command_and_argument_has_help() {
+        fn check(command: &clap::Command) {
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{} {}", command.get_name(), argument.get_id());
+            }
+            for command in command.get_subcommands() {
+                assert!(command.get_about().is_some(), "{}", command.get_name());
+                check(command);
+            }
+        }
+        use clap::CommandFactory;
+        check(&Cli::command());
+    }
 }

@@ -2,15 +2,19 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
+use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::report::Report;
 use super::run::Viewing;
 use super::{Failure, assembly, exit, failure, output};
-use crate::client::{ClientEvent, Connection, Presence, presence};
+use crate::client::{ClientEvent, Connection, Presence, gone, presence};
 use crate::event::{HostLine, RunStatus};
 use crate::plain::PlainRenderer;
+
+/// Between looks at a host that is about to leave.
+const HOST_PAUSE: Duration = Duration::from_millis(20);
 
 /// How a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,9 @@ pub async fn present(
 }
 
 fn code_of_folder(run_dir: &Path, require_improvement: bool) -> Result<u8, Failure> {
+    if matches!(run_dir.try_exists(), Ok(false)) {
+        return Err(Failure::run(gone(run_dir)));
+    }
     let state = crate::store::fold_run(&crate::store::RunDir::open(run_dir)?)?;
     Ok(failure::code_of(&state, require_improvement))
 }
@@ -72,7 +79,7 @@ async fn lines(
     let (mut hangup, mut interrupt) = (listen(SignalKind::hangup())?, listen(SignalKind::interrupt())?);
     let mut report = Report::new(viewing.events, viewing.told_before);
     let mut plain = PlainRenderer::new();
-    let mut last_seq = 0;
+    let (mut last_seq, mut failed) = (0, false);
     loop {
         let event = tokio::select! {
             event = events.recv() => event,
@@ -83,6 +90,11 @@ async fn lines(
             }
         };
         match event {
+            // Only the link's own end is told so.
+            Some(ClientEvent::Line(HostLine::Error { message })) => {
+                output::complain(&message);
+                failed = true;
+            }
             Some(ClientEvent::Line(line)) => {
                 if let HostLine::Welcome { last_seq: end, .. } = &line {
                     last_seq = *end;
@@ -91,6 +103,13 @@ async fn lines(
                 // What lies before the welcome's mark may be an end that a resume has undone.
                 let over = matches!(report.state().status, RunStatus::Ended { .. });
                 if over && report.state().seq >= last_seq {
+                    // Nothing more comes; a client that stays would keep the host.
+                    drop(events);
+                    tokio::select! {
+                        () = host_leaves(run_dir) => {}
+                        _ = hangup.recv() => return Err(Failure::Quiet),
+                        _ = interrupt.recv() => return Ok(exit::INTERRUPTED),
+                    }
                     if view == View::Json {
                         output::json(&report.done(run_dir.unwrap_or(Path::new(""))))?;
                     }
@@ -104,6 +123,7 @@ async fn lines(
                 output::note(&format!("reconnecting: {why}"));
             }
             Some(ClientEvent::Restored) => output::note("connected again"),
+            None if failed => return Ok(exit::RUN_FAILED),
             None => return Ok(failure::code_of(report.state(), viewing.require_improvement)),
         }
     }
@@ -114,14 +134,18 @@ fn show(line: &HostLine, view: View, report: &mut Report, plain: &mut PlainRende
     if let HostLine::Event(record) = line {
         news = report.take(record);
     }
-    match (view, line) {
-        (View::Json, HostLine::Error { message }) => {
-            output::note(message);
-            Ok(())
-        }
-        (View::Json, _) => news.iter().try_for_each(output::json),
-        (View::Plain | View::Workbench, line) => {
-            plain.lines(line).iter().try_for_each(|text| output::line(text))
-        }
+    match view {
+        View::Json => news.iter().try_for_each(output::json),
+        View::Plain | View::Workbench => plain.lines(line).iter().try_for_each(|text| output::line(text)),
+    }
+}
+
+/// Until the host of an ended run is gone, and with that all files of the run are written.
+async fn host_leaves(run_dir: Option<&Path>) {
+    let Some(run_dir) = run_dir else { return };
+    let Ok(Presence::Live(host)) = presence(run_dir) else { return };
+    // Another host may follow at once.
+    while matches!(presence(run_dir), Ok(Presence::Live(now)) if now == host) {
+        tokio::time::sleep(HOST_PAUSE).await;
     }
 }

@@ -36,7 +36,7 @@ impl Launch {
             run: run.name(),
             pid: host.pid,
             socket: host.socket.clone(),
-            run_dir: absolute(run.path()),
+            run_dir: run.path().to_owned(),
             proto: host.protocol,
         }
     }
@@ -44,11 +44,6 @@ impl Launch {
     pub fn line(&self) -> Value {
         json!({ "launch": self })
     }
-}
-
-/// Readers may work in another folder.
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Folds a run and says what is worth a line.
@@ -95,7 +90,6 @@ impl Report {
 
     /// The last line, once the run has ended.
     pub fn done(&self, run_dir: &Path) -> Value {
-        let run_dir = absolute(run_dir);
         let (status, reason) = match &self.state.status {
             crate::event::RunStatus::Ended { status, reason } => (json!(status), reason.as_str()),
             _ => (Value::Null, ""),

@@ -10,6 +10,7 @@ use super::{Failure, assembly, exit, foreground, launch, output};
 use crate::client::{ClientOptions, Presence, Target, author_here, open, presence};
 use crate::config::{Config, Loaded};
 use crate::event::{EndStatus, RunStatus, WatchRole};
+use crate::host::HostFile;
 use crate::store::{RunDir, RunLock, default_run_name, fold_run, project};
 
 #[derive(clap::Args)]
@@ -109,9 +110,8 @@ pub async fn start(run: &RunDir, mut args: StartArgs) -> Result<u8, Failure> {
     match presence(run.path()).map_err(|error| Failure::usage(error.to_string()))? {
         Presence::Live(host) if args.foreground => {
             return Err(Failure::usage(format!(
-                "{} is already served by process {}; use `planish attach {}`",
+                "{} is in use by {host}; watch it with `planish attach {}`, or stop that process first",
                 run.path().display(),
-                host.pid,
                 run.name()
             )));
         }
@@ -121,16 +121,17 @@ pub async fn start(run: &RunDir, mut args: StartArgs) -> Result<u8, Failure> {
         }
         Presence::Elsewhere(host) => {
             return Err(Failure::usage(format!(
-                "{} is served by process {} on {}; attach with `planish attach ssh://{}/…`, or delete {} if that \
-                 process is gone",
+                "{} is in use by {host}; attach with `planish attach ssh://{}/{}`, or delete {} if that process is gone",
                 run.path().display(),
-                host.pid,
                 host.host,
-                host.host,
+                run.path().display(),
                 run.host_json().display()
             )));
         }
         Presence::Dead => {
+            if let Ok(Some(killed)) = HostFile::read(run.path()) {
+                killed.remove(run.path());
+            }
             let state = fold_run(run)?;
             if let RunStatus::Ended { status: EndStatus::Completed, .. } = state.status {
                 // Its host may have been killed after the last event and before the last files.

@@ -38,6 +38,11 @@ pub(super) fn no_host(run: &str) -> String {
     format!("no host serves this run; `planish resume {run}` continues it")
 }
 
+/// For a run whose folder is no longer where it was.
+pub fn gone(run_dir: &Path) -> String {
+    format!("the run folder {} is gone; if it was moved, attach to it where it is now", run_dir.display())
+}
+
 /// A journal at rest, served like a run.
 pub struct JournalRun {
     name: String,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::journal::folder_name;
-use super::journal::{ended_by, no_host};
+use super::journal::{ended_by, gone, no_host};
 use super::wire::{Welcome, Wire, dial};
 use super::{ClientError, ClientEvent, ClientOptions, Presence, Target, presence};
 use crate::event::{AckResult, ClientLine, HostLine, PROTOCOL, Record};
@@ -88,6 +88,9 @@ impl Link {
     /// Returns with the next connection; `None`: it can never come. `lost` is why the last one ended; without it
     /// the journal has just been read.
     async fn wait_for_host(&mut self, lost: Option<String>) -> Result<Option<(Wire, Welcome)>, Abandoned> {
+        if self.folder_is_gone().await? {
+            return Ok(None);
+        }
         let mut at_rest = lost.is_none();
         if self.host_is_dead() && !at_rest {
             at_rest = true;
@@ -99,6 +102,9 @@ impl Link {
         }
         for attempt in 0.. {
             self.rest(delay(attempt, RandomState::new().hash_one(attempt))).await?;
+            if self.folder_is_gone().await? {
+                return Ok(None);
+            }
             if self.host_is_dead() {
                 if !at_rest {
                     at_rest = true;
@@ -121,6 +127,18 @@ impl Link {
             break;
         }
         Ok(None)
+    }
+
+    /// Says so when the run's folder was moved or deleted: no host can come back to it.
+    async fn folder_is_gone(&mut self) -> Result<bool, Abandoned> {
+        let Target::Folder(run_dir) = &self.target else { return Ok(false) };
+        if !matches!(run_dir.try_exists(), Ok(false)) {
+            return Ok(false);
+        }
+        let message = gone(run_dir);
+        self.deny_pending().await?;
+        self.deliver(ClientEvent::Line(HostLine::Error { message })).await?;
+        Ok(true)
     }
 
     /// A folder's host is known to be gone (a far one can only be tried).

@@ -14,7 +14,7 @@ use super::journal::folder_name;
 use super::target::ssh_arguments;
 use super::{ClientError, ClientOptions, Presence, Target, presence};
 use crate::event::{ClientLine, HostLine, PROTOCOL};
-use crate::host::{BoundedLines, HostFile};
+use crate::host::BoundedLines;
 
 /// Longest line a host may send (a record holds whole skills and replies).
 const HOST_LINE: usize = 64 * 1024 * 1024;
@@ -128,8 +128,9 @@ pub(super) async fn connect(run_dir: &Path) -> Result<Option<UnixStream>, Client
     loop {
         let file = match presence(run_dir)? {
             Presence::Live(file) => file,
-            Presence::Elsewhere(HostFile { host, .. }) => {
-                return Err(ClientError::Elsewhere { run: folder_name(run_dir), host });
+            Presence::Elsewhere(host) => {
+                let (run, host) = (folder_name(run_dir), Box::new(host));
+                return Err(ClientError::Elsewhere { run, host });
             }
             Presence::Dead => return Ok(None),
         };

@@ -45,7 +45,7 @@ impl Layers {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) => {
-                let (problem, remedy) = unreadable(path, &error);
+                let (problem, remedy) = unreadable(path, &error, &named_at);
                 self.complain(named_at, "", Complaint::new(problem, remedy));
                 return false;
             }
@@ -102,7 +102,7 @@ impl Layers {
             } else if let Some(key) = keys::find(&path) {
                 let line = file.line(name.span().start);
                 let origin = Origin::File { path: file.path.to_owned(), line };
-                match plain(value) {
+                match plain(key, value) {
                     Ok(value) => self.set(key, value, origin, &file.folder()),
                     Err(complaint) => self.complain(place, &path, complaint),
                 }
@@ -130,7 +130,10 @@ impl Layers {
         };
         let path = path.trim();
         match keys::find(path) {
-            Some(key) => self.set(key, override_value(key, text), Origin::CommandLine, folder),
+            Some(key) => match override_value(key, text) {
+                Ok(value) => self.set(key, value, Origin::CommandLine, folder),
+                Err(complaint) => self.complain(Place::CommandLine, path, complaint),
+            },
             None if keys::is_section(path) => {
                 let complaint = Complaint::new("this is a section", format!("write -o {path}.KEY=VALUE"));
                 self.complain(Place::CommandLine, path, complaint);
@@ -198,7 +201,13 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-fn plain(value: &Spanned<DeValue>) -> Result<Value, Complaint> {
+fn plain(key: &Key, value: &Spanned<DeValue>) -> Result<Value, Complaint> {
+    if let DeValue::Integer(digits) = value.get_ref()
+        && digits.radix() == 10
+        && digits.as_str().parse::<i64>().is_err()
+    {
+        return value::beyond_integers(key, digits.as_str());
+    }
     Value::deserialize(ValueDeserializer::from(value.clone())).map_err(|error| {
         Complaint::new(
             format!("unreadable value: {}", error.message().trim()),
@@ -208,18 +217,26 @@ fn plain(value: &Spanned<DeValue>) -> Result<Value, Complaint> {
 }
 
 /// TOML when it is TOML of the key's kind, else the text as it stands.
-fn override_value(key: &Key, text: &str) -> Value {
+fn override_value(key: &Key, text: &str) -> Result<Value, Complaint> {
     let parsed = toml::from_str::<toml::Table>(&format!("v = {text}"))
         .ok()
         .filter(|table| table.len() == 1)
         .and_then(|mut table| table.remove("v"));
-    match (key.kind, parsed) {
+    Ok(match (key.kind, parsed) {
         (Kind::Text | Kind::Path(_) | Kind::Choice(_), Some(value)) if !value.is_str() => {
             Value::String(text.to_owned())
         }
         (_, Some(value)) => value,
+        (Kind::Count { .. } | Kind::Number { .. }, None) if is_whole_number(text) => {
+            return value::beyond_integers(key, text.trim());
+        }
         (_, None) => Value::String(text.to_owned()),
-    }
+    })
+}
+
+fn is_whole_number(text: &str) -> bool {
+    let digits = text.trim().trim_start_matches(['+', '-']);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn resolve_path(kind: Kind, value: Value, folder: &Path) -> Value {
@@ -240,13 +257,16 @@ fn resolve_path(kind: Kind, value: Value, folder: &Path) -> Value {
     Value::String(path.to_string_lossy().into_owned())
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> (String, &'static str) {
+/// `named_at` begins the message: when that is the file itself, its name is not said again.
+fn unreadable(path: &Path, error: &std::io::Error, named_at: &Place) -> (String, &'static str) {
+    let is_place = matches!(named_at, Place::File(place) if place == path);
+    let name = if is_place { "it".to_owned() } else { path.display().to_string() };
     match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            (format!("no such file: {}", path.display()), "check the path of the config")
-        }
-        std::io::ErrorKind::InvalidData => (format!("{} is not UTF-8", path.display()), "save it as UTF-8"),
-        _ => (format!("cannot read {}: {error}", path.display()), "give a readable file"),
+        std::io::ErrorKind::NotFound if is_place => ("no such file".into(), "check the path of the config"),
+        std::io::ErrorKind::NotFound => (format!("no such file: {name}"), "check the path of the config"),
+        std::io::ErrorKind::InvalidData if is_place => ("not UTF-8".into(), "save it as UTF-8"),
+        std::io::ErrorKind::InvalidData => (format!("{name} is not UTF-8"), "save it as UTF-8"),
+        _ => (format!("cannot read {name}: {error}"), "give a readable file"),
     }
 }
 

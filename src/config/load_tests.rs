@@ -184,7 +184,7 @@ fn unreadable_files_are_one_clear_complaint() {
     );
 
     let folder = Folder::new(&[]);
-    assert_eq!(folder.told(&[]), ["run.toml: no such file: run.toml; check the path of the config"]);
+    assert_eq!(folder.told(&[]), ["run.toml: no such file; check the path of the config"]);
 
     let folder = Folder::new(&[("run.toml", "\ninherits = \"gone.toml\"")]);
     assert_eq!(folder.told(&[]), ["run.toml:2: no such file: gone.toml; check the path of the config"]);
@@ -195,7 +195,10 @@ fn unreadable_files_are_one_clear_complaint() {
     assert!(told[0].starts_with("b.toml:3: inherits: run.toml inherits from itself"), "{told:?}");
 
     std::fs::write(folder.path("run.toml"), [0xff, 0xfe]).unwrap();
-    assert!(folder.told(&[])[0].contains("is not UTF-8"));
+    assert_eq!(folder.told(&[]), ["run.toml: not UTF-8; save it as UTF-8"]);
+    std::fs::rename(folder.path("run.toml"), folder.path("odd.toml")).unwrap();
+    std::fs::write(folder.path("run.toml"), "inherits = \"odd.toml\"").unwrap();
+    assert_eq!(folder.told(&[]), ["run.toml:1: odd.toml is not UTF-8; save it as UTF-8"]);
 }
 
 #[test]
@@ -326,4 +329,34 @@ fn the_reference_is_a_config_with_the_defaults() {
     let rows = reference_json();
     assert_eq!(rows.as_array().unwrap().len(), keys().count());
     assert!(rows.as_array().unwrap().iter().all(|row| !row["doc"].as_str().unwrap().is_empty()));
+}
+
+#[test]
+fn the_resolved_config_of_a_run_warns_no_more_than_its_source() {
+    let folder = demo("");
+    let loaded = folder.load(&["review.mode=manual"]).unwrap();
+    assert_eq!(loaded.warnings, [""; 0]);
+    std::fs::write(folder.path("run.toml"), loaded.config.resolved_toml().unwrap()).unwrap();
+    assert_eq!(folder.load(&[]).unwrap().warnings, [""; 0]);
+}
+
+#[test]
+fn numbers_beyond_integers_are_out_of_range_and_not_of_another_type() {
+    let huge = "99999999999999999999";
+    let told = demo("").told(&[&format!("train.batch_size={huge}")]);
+    assert_eq!(
+        told,
+        [format!(
+            "command line: train.batch_size: {huge} is out of range; give a smaller whole number (at least 1)"
+        )]
+    );
+    assert!(demo("").told(&[&format!("train.batch_size=-{huge}")])[0].contains("out of range"));
+    let told = demo(&format!("limit = {huge}\n")).told(&[]);
+    assert!(told[0].contains(&format!("env.limit: {huge} is out of range")), "{told:?}");
+    let tolerance =
+        demo(&format!("numeric_tolerance = {huge}\n")).load(&[]).unwrap().config.env.numeric_tolerance;
+    assert_eq!(tolerance, 1e20);
+    let loaded = demo("").load(&[&format!("env.numeric_tolerance={huge}")]).unwrap();
+    assert_eq!(loaded.config.env.numeric_tolerance, 1e20);
+    assert_eq!(demo("").load(&[&format!("run.name={huge}")]).unwrap().config.run.name, huge);
 }

@@ -51,8 +51,18 @@ impl Rules<'_> {
         self.warnings.push(format!("{origin}: {key}: {text}"));
     }
 
+    /// Whether somebody chose the value: a written default, as in the resolved config of a run, is no choice.
     fn is_set(&self, key: &str) -> bool {
-        self.layers.entries.contains_key(key)
+        let built_in = || {
+            keys::flatten(&Config::default())
+                .into_iter()
+                .find(|(row, _)| row.path == key)
+                .map(|(_, value)| value)
+        };
+        self.layers
+            .entries
+            .get(key)
+            .is_some_and(|entry| serde_json::to_value(&entry.value).ok() != built_in())
     }
 
     fn run_name(&mut self) {
@@ -157,7 +167,7 @@ impl Rules<'_> {
                     let problem = format!("{:?} is no ratio", env.split_ratio);
                     self.refuse("env.split_ratio", problem, "write three positive numbers like 2:1:7");
                 }
-                if self.is_set("env.split_dir") && !env.split_dir.is_empty() {
+                if self.is_set("env.split_dir") {
                     self.warn("env.split_dir", "not used, since env.split_mode is ratio");
                 }
             }
@@ -166,7 +176,7 @@ impl Rules<'_> {
                     let remedy = "name a folder with train/, val/ and test/";
                     self.refuse("env.split_dir", "not set, but env.split_mode split_dir needs it", remedy);
                 }
-                if self.is_set("env.data_path") && !env.data_path.is_empty() {
+                if self.is_set("env.data_path") {
                     self.warn("env.data_path", "not used, since env.split_mode is split_dir");
                 }
             }

@@ -35,6 +35,19 @@ pub fn check(key: &Key, value: Value) -> Result<Value, Complaint> {
     }
 }
 
+/// As [`check`], for a whole number of more digits than TOML's integers hold.
+pub fn beyond_integers(key: &Key, digits: &str) -> Result<Value, Complaint> {
+    match (key.kind, digits.parse::<f64>()) {
+        (kind @ Kind::Number { .. }, Ok(number)) => check_number(kind, number),
+        (kind @ Kind::Count { .. }, _) if digits.starts_with('-') => Err(out_of_range(kind, digits)),
+        (kind @ Kind::Count { .. }, _) => Err(Complaint::new(
+            format!("{digits} is out of range"),
+            format!("give a smaller {} ({})", kind.name(), kind.limits()),
+        )),
+        (kind, _) => Err(wrong_type(kind, &Value::Integer(0))),
+    }
+}
+
 fn check_number(kind: Kind, number: f64) -> Result<Value, Complaint> {
     let fits = match kind {
         Kind::Number { min, max, above_min } => {

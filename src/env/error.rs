@@ -11,7 +11,7 @@ pub struct Place {
 }
 
 /// `Line` in JSON lines, `Element` in an array or object of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Row {
     Line(usize),
     Element(usize),

@@ -62,11 +62,22 @@ impl Splits {
         Ok(splits)
     }
 
+    /// All items in the order people find them in the files, which a cut by ratio has shuffled.
+    pub(super) fn in_file_order(&self) -> Vec<(Split, &PlacedItem)> {
+        let mut items: Vec<_> = Split::ALL
+            .into_iter()
+            .zip(&self.parts)
+            .flat_map(|(s, part)| part.iter().map(move |p| (s, p)))
+            .collect();
+        if self.divided.is_some() {
+            items.sort_by_key(|(_, placed)| placed.place.row);
+        }
+        items
+    }
+
     fn refuse_repeated_ids(&self) -> Result<(), DataError> {
         let mut seen: HashMap<&str, (Split, &PlacedItem)> = HashMap::new();
-        for (split, placed) in
-            Split::ALL.into_iter().zip(&self.parts).flat_map(|(s, part)| part.iter().map(move |p| (s, p)))
-        {
+        for (split, placed) in self.in_file_order() {
             if let Some((earlier_split, earlier)) = seen.insert(&placed.item.id, (split, placed)) {
                 let (id, at) = (&placed.item.id, &earlier.place);
                 // A ratio cut comes after the reading, so there the same file twice is no leak yet.

@@ -29,7 +29,7 @@ impl Task {
             EnvKind::Qa => QaEnv::new(&config.env)?,
         };
         let splits = Splits::load(&config.env, config.train.seed)?;
-        for placed in splits.parts.iter().flatten() {
+        for (_, placed) in splits.in_file_order() {
             environment.check(&placed.item).map_err(|problem| DataError::row(&placed.place, problem))?;
         }
         for (split, part) in Split::ALL.into_iter().zip(&splits.parts) {

@@ -102,3 +102,17 @@ fn shipped_demo_config_and_skills_fit_together() {
         assert!(open(&config).is_ok());
     }
 }
+
+#[test]
+fn the_first_unusable_row_of_the_file_is_named_whatever_the_shuffle() {
+    let row = |id: usize, more: &str| format!("{{\"id\":{id},\"question\":\"q\"{more}}}\n");
+    for seed in 1..20 {
+        let bad: String =
+            (1..=12).map(|id| row(id, if id < 4 { ",\"answers\":[\"a\"]" } else { "" })).collect();
+        let told = with_rows(&bad, |config| config.train.seed = seed).err().unwrap();
+        assert!(told.starts_with("rows.jsonl, line 4: "), "{told}");
+        let twice: String = (1..=12).map(|id| row(id % 6, ",\"answers\":[\"a\"]")).collect();
+        let told = with_rows(&twice, |config| config.train.seed = seed).err().unwrap();
+        assert!(told.starts_with("rows.jsonl, line 7: ") && told.contains("rows.jsonl, line 1;"), "{told}");
+    }
+}

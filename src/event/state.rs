@@ -195,12 +195,6 @@ impl RunState {
             .then_some((step.at, review))
     }
 
-    /// A manual review is open and nobody has submitted it.
-    pub fn waits_for_person(&self) -> bool {
-        let waits = |review: &ReviewState| review.mode == ReviewMode::Manual && review.submitted.is_none();
-        self.open_review().is_some_and(|(_, review)| waits(review))
-    }
-
     pub fn skill_text(&self, hash: &str) -> Option<&str> {
         self.skills.get(hash).map(|version| version.skill.text.as_str())
     }

@@ -1,6 +1,7 @@
 //! `<run>/host.json`: which process serves a run, and whether that process still lives.
 //! Written by the host, read by clients; it must never be taken as proof of a lock (`run.lock` is that).
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,12 @@ pub enum AnnounceError {
     Malformed { path: String, message: String },
     #[error("cannot read the start time of this process from /proc: {0}")]
     StartTime(io::Error),
+}
+
+impl fmt::Display for HostFile {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "process {} on {}", self.pid, self.host)
+    }
 }
 
 impl HostFile {

@@ -1,15 +1,17 @@
 //! The private socket of one run: where it lies, who may open it, and how a stale one is replaced.
 //! It must never follow a link or trust a directory that somebody else owns.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use tokio::net::UnixListener;
 
 use crate::domain::short_hash;
+use crate::store::host_name;
 
 /// `sun_path` holds 108 bytes on Linux and less elsewhere.
 const MAX_PATH: usize = 100;
@@ -22,8 +24,8 @@ pub enum SocketError {
         "socket path {path} is {length} bytes long (limit {MAX_PATH}); set XDG_RUNTIME_DIR to a shorter path"
     )]
     TooLong { path: String, length: usize },
-    #[error("another process already serves {path}")]
-    Taken { path: String },
+    #[error("{path} is in use by {holder}; stop that process first")]
+    Taken { path: String, holder: String },
     #[error("cannot use {path}: {source}")]
     Io { path: String, source: io::Error },
 }
@@ -55,7 +57,11 @@ impl HostSocket {
         if length >= MAX_PATH {
             return Err(SocketError::TooLong { path: path.display().to_string(), length });
         }
+        // Between another host's bind and its listen nobody listens yet: hosts take turns.
+        let turn = File::open(runtime_dir).map_err(io_error(runtime_dir))?;
+        turn.lock().map_err(io_error(runtime_dir))?;
         remove_stale(&path)?;
+        sweep(runtime_dir);
         let listener = UnixListener::bind(&path).map_err(io_error(&path))?;
         fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(io_error(&path))?;
         Ok(Self { listener, path })
@@ -121,10 +127,57 @@ fn remove_stale(path: &Path) -> Result<(), SocketError> {
     if !meta.file_type().is_socket() {
         return Err(SocketError::Unsafe { path: shown(), problem: "is not a socket".into() });
     }
-    if UnixStream::connect(path).is_ok() {
-        return Err(SocketError::Taken { path: shown() });
+    match listener(path) {
+        Listener::Nobody => fs::remove_file(path).map_err(io_error(path)),
+        Listener::Process(pid) => {
+            Err(SocketError::Taken { path: shown(), holder: format!("process {pid} on {}", host_name()) })
+        }
+        Listener::Somebody => Err(SocketError::Taken { path: shown(), holder: "another process".into() }),
     }
-    fs::remove_file(path).map_err(io_error(path))
+}
+
+/// Removes the sockets that killed hosts left behind. What cannot be removed harms nobody.
+fn sweep(runtime_dir: &Path) {
+    for entry in fs::read_dir(runtime_dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_socket = entry.file_type().is_ok_and(|kind| kind.is_socket());
+        if is_socket
+            && path.extension().is_some_and(|end| end == "sock")
+            && listener(&path) == Listener::Nobody
+        {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Who listens on a socket.
+#[derive(Debug, PartialEq)]
+enum Listener {
+    Nobody,
+    Process(i32),
+    /// It cannot be told who.
+    Somebody,
+}
+
+/// Never waits, not even for a host that is stopped and takes no connections.
+fn listener(path: &Path) -> Listener {
+    let connection = net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
+        None,
+    );
+    let (Ok(connection), Ok(address)) = (connection, SocketAddrUnix::new(path)) else {
+        return Listener::Somebody;
+    };
+    match net::connect(&connection, &address) {
+        Ok(()) => match sockopt::socket_peercred(&connection) {
+            Ok(peer) => Listener::Process(peer.pid.as_raw_pid()),
+            Err(_) => Listener::Somebody,
+        },
+        Err(Errno::CONNREFUSED | Errno::NOENT) => Listener::Nobody,
+        Err(_) => Listener::Somebody,
+    }
 }
 
 /// Only processes of the same user may talk to a host.
@@ -148,7 +201,8 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert!(path.as_os_str().len() < MAX_PATH);
         let taken = HostSocket::bind_in(runtime.path(), run.path()).unwrap_err();
-        assert!(matches!(taken, SocketError::Taken { .. }), "{taken}");
+        let me = format!("in use by process {} on {}", std::process::id(), host_name());
+        assert!(taken.to_string().contains(&me), "{taken}");
         drop(socket);
         assert!(!path.exists());
     }
@@ -165,6 +219,30 @@ mod tests {
         let refused = HostSocket::bind_in(runtime.path(), run.path()).unwrap_err();
         assert!(matches!(refused, SocketError::Unsafe { .. }), "{refused}");
         assert_eq!(fs::read(&path).unwrap(), b"mine");
+    }
+
+    #[tokio::test]
+    async fn sockets_of_killed_hosts_are_swept_and_nothing_else() {
+        let (runtime, run, other) = (private_dir(), private_dir(), private_dir());
+        let living = HostSocket::bind_in(runtime.path(), other.path()).unwrap();
+        // Stopped: it accepts nothing, and its queue is full.
+        let stopped = runtime.path().join("stopped.sock");
+        let address = SocketAddrUnix::new(&stopped).unwrap();
+        let socket = net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        net::bind(&socket, &address).unwrap();
+        net::listen(&socket, 0).unwrap();
+        let _queued = std::os::unix::net::UnixStream::connect(&stopped).unwrap();
+        let (file, foreign) = (runtime.path().join("file.sock"), runtime.path().join("foreign"));
+        fs::write(&file, "mine").unwrap();
+        drop(std::os::unix::net::UnixListener::bind(&foreign).unwrap());
+        let dead = runtime.path().join("dead.sock");
+        drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
+
+        let mine = HostSocket::bind_in(runtime.path(), run.path()).unwrap();
+        assert!(!dead.exists());
+        for kept in [living.path(), mine.path(), &stopped, &file, &foreign] {
+            assert!(kept.exists(), "{}", kept.display());
+        }
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@
 mod process;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -87,18 +88,26 @@ fn find_worker() -> Result<PathBuf, ModelError> {
 }
 
 fn demo_model() -> Result<PathBuf, ModelError> {
-    let home = match (std::env::var_os("PLANISH_HOME"), std::env::var_os("HOME")) {
-        (Some(home), _) => PathBuf::from(home),
-        (None, Some(home)) => Path::new(&home).join(".cache/planish"),
-        (None, None) => return Err(worker_error("neither PLANISH_HOME nor HOME is set".into())),
-    };
-    let file = home.join(DEMO_MODEL);
+    let folder = |name| std::env::var_os(name).filter(|folder| !folder.is_empty());
+    let file = planish_home(folder("PLANISH_HOME"), folder("HOME"))?.join(DEMO_MODEL);
     match file.is_file() {
         true => Ok(file),
         false => Err(worker_error(format!(
             "the demo model {} is missing; fetch it with `make setup`, or name a GGUF file in [model] model_file",
             file.display()
         ))),
+    }
+}
+
+fn planish_home(named: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, ModelError> {
+    match (named, home) {
+        (Some(named), _) => Ok(PathBuf::from(named)),
+        (None, Some(home)) => Ok(Path::new(&home).join(".cache/planish")),
+        (None, None) => Err(worker_error(
+            "neither PLANISH_HOME nor HOME is set, so the demo model cannot be found; set one of them, or name a \
+             GGUF file in [model] model_file"
+                .into(),
+        )),
     }
 }
 

@@ -188,3 +188,11 @@ async fn a_worker_that_cannot_start_is_explained() {
     let dead = dead.await.err().unwrap().to_string();
     assert!(dead.contains("libtorch.so not found") && dead.contains("127"), "{dead}");
 }
+
+#[test]
+fn the_demo_model_lies_under_a_named_home() {
+    assert_eq!(planish_home(Some("/a".into()), Some("/b".into())).unwrap(), Path::new("/a"));
+    assert_eq!(planish_home(None, Some("/b".into())).unwrap(), Path::new("/b/.cache/planish"));
+    let told = planish_home(None, None).unwrap_err().to_string();
+    assert!(told.contains("set one of them") && told.contains("model_file"), "{told}");
+}

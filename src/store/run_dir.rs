@@ -1,15 +1,11 @@
 //! Paths of one run (DESIGN 4). A run folder may be moved or copied: nothing here is remembered as absolute.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use crate::config::check_run_name;
-
-/// Prompts, data and replies of a run are its owner's alone.
-const PRIVATE: u32 = 0o700;
 
 /// The folder of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,16 +20,15 @@ impl RunDir {
     /// A bad name, a folder with content, or the disk's.
     pub fn create(root: &Path, name: &str) -> Result<Self, StoreError> {
         check_run_name(name).map_err(|problem| StoreError::BadName { problem })?;
-        let path = root.join(name);
-        fs::create_dir_all(root).map_err(StoreError::io("create", root))?;
-        match fs::DirBuilder::new().mode(PRIVATE).create(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => made.map_err(StoreError::io("create", &path))?,
-        }
+        let path = absolute(&root.join(name));
+        fs::create_dir_all(&path).map_err(StoreError::io("create", &path))?;
         let mut entries = fs::read_dir(&path).map_err(StoreError::io("read", &path))?;
         if entries.next().is_some() {
             return Err(StoreError::Exists { path });
         }
+        // Prompts, data and replies may be private, whatever the umask is. Nothing is in the folder yet.
+        fs::set_permissions(&path, Permissions::from_mode(0o700))
+            .map_err(StoreError::io("make private", &path))?;
         Ok(Self { path })
     }
 
@@ -42,7 +37,7 @@ impl RunDir {
     /// # Errors
     /// [`StoreError::NotARun`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let run = Self { path: path.to_owned() };
+        let run = Self { path: absolute(path) };
         if run.events().is_file() || run.config_toml().is_file() {
             Ok(run)
         } else {
@@ -50,6 +45,7 @@ impl RunDir {
         }
     }
 
+    /// Absolute: readers may work in another folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -105,6 +101,10 @@ impl RunDir {
     }
 }
 
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// Path of a skill version relative to its run.
 pub(super) fn skill_version_name(step: u32) -> String {
     format!("skills/skill_v{step:04}.md")
@@ -139,6 +139,21 @@ mod tests {
         assert!(told.contains("planish resume"), "{told}");
         assert!(matches!(RunDir::create(root.path(), "../up"), Err(StoreError::BadName { .. })));
         assert!(matches!(RunDir::open(&root.path().join("none")), Err(StoreError::NotARun { .. })));
+    }
+
+    #[test]
+    fn a_run_folder_is_private_and_its_path_absolute() {
+        let root = tempfile::tempdir().unwrap();
+        let made = root.path().join("two");
+        fs::create_dir(&made).unwrap();
+        fs::set_permissions(&made, Permissions::from_mode(0o777)).unwrap();
+        for name in ["one", "two"] {
+            let run = RunDir::create(root.path(), name).unwrap();
+            assert_eq!(fs::metadata(run.path()).unwrap().permissions().mode() & 0o777, 0o700, "{name}");
+        }
+        let told = RunDir::open(Path::new("no/such")).unwrap_err();
+        let StoreError::NotARun { path } = &told else { panic!("{told}") };
+        assert!(path.is_absolute());
     }
 
     #[test]

@@ -7,17 +7,19 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{Holder, RunDir, RunLock, StoreError, fold_run};
-use crate::event::{EndStatus, RunState, RunStatus};
+use crate::domain::{Decision, ReviewMode};
+use crate::event::{EndStatus, ReviewState, RunState, RunStatus};
 
 /// One run in a listing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunSummary {
     pub name: String,
     pub path: PathBuf,
-    /// `new`, `running`, `review` (waits for a person), `paused`, `stopping`, `interrupted` (no process works on it),
-    /// `completed`, `cancelled`,
-    /// `failed`, `out of budget` or `damaged`.
+    /// `new`, `running`, `review` (it waits for a person), `paused`, `stopping`, `interrupted` (no process works on
+    /// it), `completed`, `cancelled`, `failed`, `out of budget` or `damaged`.
     pub status: &'static str,
+    /// Edits of the open review that nobody has decided.
+    pub undecided: Option<usize>,
     pub holder: Option<Holder>,
     pub steps_done: u32,
     pub total_steps: u32,
@@ -42,6 +44,7 @@ impl RunSummary {
             name: run.name(),
             path: run.path().to_owned(),
             status,
+            undecided: undecided(&state),
             holder,
             steps_done: state.steps.iter().filter(|step| step.record.is_some()).count() as u32,
             total_steps: state.info.as_ref().map_or(0, |info| info.plan.total_steps),
@@ -64,11 +67,18 @@ fn status(state: &RunState, live: bool) -> &'static str {
         RunStatus::Running | RunStatus::Paused { .. } | RunStatus::Cancelling { .. } if !live => {
             "interrupted"
         }
-        RunStatus::Running if state.waits_for_person() => "review",
+        RunStatus::Running if undecided(state).is_some() => "review",
         RunStatus::Running => "running",
         RunStatus::Paused { .. } => "paused",
         RunStatus::Cancelling { .. } => "stopping",
     }
+}
+
+/// Edits that a person has yet to decide; `None`: no review is open, so nobody is waited for.
+pub fn undecided(state: &RunState) -> Option<usize> {
+    let waits = |review: &ReviewState| review.mode == ReviewMode::Manual && review.submitted.is_none();
+    let (_, review) = state.open_review().filter(|(_, review)| waits(review))?;
+    Some(review.edits.iter().filter(|edit| edit.decision == Decision::Undecided).count())
 }
 
 /// All runs under `root`, the last changed first. A run that cannot be read is listed with its problem; a missing

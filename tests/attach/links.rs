@@ -92,6 +92,26 @@ async fn a_folder_without_a_journal_is_an_error_that_names_it() {
     assert!(error.contains("no run at"), "{error}");
 }
 
+#[tokio::test]
+async fn a_link_to_a_folder_that_is_gone_says_so_and_ends() {
+    let mut stage = Stage::new();
+    let mut ann = stage.attach("ann", WatchRole::Steer, 0).await;
+    let last = stage.run.push(decision(0));
+    ann.records(0, last).await;
+    let moved = stage.run_dir.path().with_extension("moved");
+    std::fs::rename(stage.run_dir.path(), &moved).unwrap();
+    stage.hang_up();
+    let message = ann
+        .until(|event| match event {
+            ClientEvent::Line(HostLine::Error { message }) => Some(message.clone()),
+            _ => None,
+        })
+        .await;
+    assert!(message.contains("is gone"), "{message}");
+    assert_eq!(within(ann.0.events.recv()).await, None);
+    std::fs::remove_dir_all(moved).unwrap();
+}
+
 /// Speaks through `bridge` as ssh would and returns the lines up to the ack of one command.
 async fn through_bridge(stage: &Stage) -> Vec<HostLine> {
     let (near, far) = duplex(4096);

@@ -64,6 +64,11 @@ impl Stage {
         left_behind.write(self.run_dir.path()).unwrap();
     }
 
+    /// As SIGKILL, leaving `host.json` as it is.
+    pub fn hang_up(&mut self) {
+        self.runtime.take().unwrap().shutdown_background();
+    }
+
     pub fn start_host(&mut self) {
         self.stop = CancellationToken::new();
         let runtime = self.runtime.insert(host_runtime());

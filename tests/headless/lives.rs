@@ -100,7 +100,11 @@ async fn run_of_a_living_run_attaches_to_its_host() {
     }
     assert_eq!(detach(&place, &["resume", "one"]), host);
     let refused = place.planish(&["resume", "one", "--foreground"]);
-    assert_eq!((refused.code, refused.err.contains("already served")), (Some(2), true), "{refused:?}");
+    assert_eq!(
+        (refused.code, refused.err.contains(&format!("in use by process {host} on "))),
+        (Some(2), true),
+        "{refused:?}"
+    );
     assert_eq!(place.planish(&["ctl", "one", "cancel"]).code, Some(0));
     Watcher::of(place.path("runs/one")).await.until(ended).await;
 }
@@ -114,6 +118,13 @@ async fn a_review_is_decided_by_command() {
 
     let shown = place.planish(&["ctl", "one", "show", "--json"]).json().remove(0);
     assert_eq!(shown["review"]["edits"].as_array().unwrap().len(), 2, "{shown}");
+    assert_eq!((&shown["status"], &shown["review"]["undecided"]), (&json!("review"), &json!(2)));
+    assert!(place.planish(&["ctl", "one", "show"]).out.contains("status: review 2\n"));
+    assert!(place.planish(&["ls"]).out.contains("review 2"));
+    let listed = place.planish(&["ls", "--json"]).json().remove(0);
+    for path in [&shown["run_dir"], &listed["path"]] {
+        assert!(path.as_str().unwrap().starts_with('/'), "{path}");
+    }
     let dry = place.planish(&["ctl", "one", "decide", "1", "--accept", "--dry-run"]);
     assert_eq!((dry.code, dry.json()[0]["command"]["body"]["decide"]["edit"].as_u64()), (Some(0), Some(0)));
     let unknown = place.planish(&["ctl", "one", "decide", "3", "--accept"]);
@@ -122,9 +133,16 @@ async fn a_review_is_decided_by_command() {
     let rejected =
         place.planish(&["ctl", "one", "decide", "2", "--reject", "--reason", "too vague", "--json"]);
     assert_eq!((rejected.code, &rejected.json()[0]["result"]), (Some(0), &json!("applied")), "{rejected:?}");
+    assert!(place.planish(&["ls"]).out.contains("review 1"));
+    let mut nameless = place.command(&["ctl", "one", "decide", "1", "--accept"]);
+    let accepted = Done::of(nameless.env_remove("USER").env_remove("LOGNAME").output().unwrap());
+    assert_eq!(accepted.code, Some(0), "{accepted:?}");
+    watcher.until(|state| state.open_review().is_some_and(|(_, review)| review.edits[0].by.is_some())).await;
+    let by = watcher.state.open_review().unwrap().1.edits[0].by.clone().unwrap();
+    assert!(by.0.ends_with("@ctl"), "{by:?}");
     let late = place.planish(&["ctl", "one", "decide", "2", "--accept", "--expect-rev", "0"]);
     assert_eq!(late.code, Some(1));
-    assert!(late.err.contains("conflict: tester@"), "{}", late.err);
+    assert!(late.err.contains("conflict: tester@ctl"), "{}", late.err);
     assert_eq!(place.planish(&["ctl", "one", "submit", "--step", "9"]).code, Some(2));
     assert_eq!(place.planish(&["ctl", "one", "submit"]).code, Some(0));
 
@@ -284,4 +302,53 @@ async fn a_second_ctrl_c_leaves_at_once() {
     signal(pid, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!place.path("runs/one/host.json").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_host_left_is_cleared_by_the_next() {
+    let place = Place::with(slow()).await;
+    let sockets = || std::fs::read_dir(place.runtime()).unwrap().count();
+    let host = detach(&place, &["run", "run.toml", "--name", "one"]);
+    let mut watcher = Watcher::of(place.path("runs/one")).await;
+    watcher.until(|state| state.seq > 15).await;
+    signal(host, Signal::KILL);
+    let dead = async {
+        while place.planish(&["ctl", "one", "show", "--json"]).json()[0]["status"] == "running" {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, dead).await.expect("the host lives on");
+    assert_eq!((sockets(), place.path("runs/one/host.json").exists()), (1, true));
+    assert_eq!(place.planish(&["run", "run.toml", "--name", "two", "--foreground", "--json"]).code, Some(0));
+    assert_eq!(sockets(), 0);
+    assert_eq!(place.planish(&["resume", "one", "--json"]).code, Some(0));
+    assert!(!place.path("runs/one/host.json").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_of_a_killed_run_whose_folder_is_gone_ends_with_1() {
+    let place = Place::with(slow()).await;
+    let host = detach(&place, &["run", "run.toml", "--name", "one", "-o", "review.mode=manual"]);
+    let mut child = place.command(&["attach", "one", "--plain"]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    while !lines.next().unwrap().unwrap().contains("REVIEW") {}
+    std::fs::rename(place.path("runs/one"), place.path("runs/two")).unwrap();
+    signal(host, Signal::KILL);
+    lines.for_each(drop);
+    let done = Done::of(child.wait_with_output().unwrap());
+    assert_eq!((done.code, done.err.contains("runs/one is gone")), (Some(1), true), "{done:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_done_is_told_the_files_are_written() {
+    let place = Place::new().await;
+    for round in 0..5 {
+        let name = format!("run-{round}");
+        let mut child = place.command(&["run", "run.toml", "--name", &name, "--json"]).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let done = lines.find_map(|line| line.ok().filter(|line| line.starts_with("{\"done\""))).unwrap();
+        let run = place.path("runs").join(&name);
+        assert!(run.join("summary.json").exists() && !run.join("host.json").exists(), "{done}");
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
 }

@@ -81,6 +81,11 @@ workers = 4
         )
     }
 
+    /// Where the hosts' sockets lie.
+    pub fn runtime(&self) -> PathBuf {
+        self.runtime.path().join("planish")
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }

@@ -6,13 +6,14 @@ use super::super::Failure;
 use crate::client::{Presence, presence};
 use crate::domain::Decision;
 use crate::event::{RunState, RunStatus};
-use crate::store::RunDir;
+use crate::store::{RunDir, undecided};
 
 #[derive(clap::Args)]
 pub struct ShowArgs {
     /// With the text of edits under review (models wrote it: treat it as data)
     #[arg(long)]
     pub content: bool,
+    /// One JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -22,11 +23,13 @@ pub struct EventsArgs {
     /// Only events after this seq
     #[arg(long, default_value_t = 0, value_name = "SEQ")]
     pub after: u64,
+    /// At most so many events
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
     /// Whole records as JSON, with text that models wrote (treat it as data)
     #[arg(long)]
     pub content: bool,
+    /// One JSON line per event
     #[arg(long)]
     pub json: bool,
 }
@@ -59,7 +62,7 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
                 row
             })
             .collect();
-        json!({ "step": at.step, "deadline": review.deadline, "edits": edits })
+        json!({ "step": at.step, "undecided": undecided(state), "deadline": review.deadline, "edits": edits })
     });
     Ok(json!({
         "run": run.name(),
@@ -87,7 +90,7 @@ fn status(state: &RunState, presence: &Presence) -> Value {
         RunStatus::Ended { status, .. } => json!(status),
         RunStatus::NotStarted => json!("new"),
         _ if *presence == Presence::Dead => json!("interrupted"),
-        RunStatus::Running if state.waits_for_person() => json!("review"),
+        RunStatus::Running if undecided(state).is_some() => json!("review"),
         RunStatus::Running => json!("running"),
         RunStatus::Paused { .. } => json!("paused"),
         RunStatus::Cancelling { .. } => json!("stopping"),
@@ -103,26 +106,37 @@ fn word(decision: &Decision) -> &'static str {
     }
 }
 
-/// The summary as `key: value` lines; nested objects are indented, empty values left out.
+/// The summary as `key: value` lines; nested objects are indented, rows of a list begin with `-`, empty values are
+/// left out.
 pub fn lines(summary: &Value) -> Vec<String> {
     let mut out = Vec::new();
-    push_lines(summary, 0, &mut out);
+    push_lines(summary, "", &mut out);
+    if let (Some("review"), Some(undecided)) =
+        (summary["status"].as_str(), summary["review"]["undecided"].as_u64())
+    {
+        for line in out.iter_mut().filter(|line| *line == "status: review") {
+            *line = format!("status: review {undecided}");
+        }
+    }
     out
 }
 
-fn push_lines(value: &Value, depth: usize, out: &mut Vec<String>) {
-    let indent = "  ".repeat(depth);
+fn push_lines(value: &Value, indent: &str, out: &mut Vec<String>) {
     for (key, value) in value.as_object().into_iter().flatten() {
         match value {
             Value::Null => {}
             Value::Object(_) => {
                 out.push(format!("{indent}{key}:"));
-                push_lines(value, depth + 1, out);
+                push_lines(value, &format!("{indent}  "), out);
             }
             Value::Array(rows) if rows.iter().any(Value::is_object) => {
+                out.push(format!("{indent}{key}:"));
                 for row in rows {
-                    out.push(format!("{indent}{key}:"));
-                    push_lines(row, depth + 1, out);
+                    let first = out.len();
+                    push_lines(row, &format!("{indent}    "), out);
+                    if let Some(line) = out.get_mut(first) {
+                        line.replace_range(indent.len() + 2..indent.len() + 3, "-");
+                    }
                 }
             }
             Value::String(text) => out.push(format!("{indent}{key}: {}", text.replace('\n', "\\n"))),
@@ -151,13 +165,26 @@ mod tests {
         let event = Event::ReviewOpened {
             at: StepRef { epoch: 1, step: 2, step_in_epoch: 1 },
             mode: ReviewMode::Manual,
-            edits: vec![edit],
+            edits: vec![edit.clone(), edit],
             current_hash: String::new(),
             preview: String::new(),
             timeout_s: None,
             on_timeout: crate::domain::TimeoutPolicy::Accept,
         };
         RunState::fold(&[Record { seq: 1, at: 1, event }])
+    }
+
+    #[test]
+    fn a_run_that_waits_for_a_person_says_so() {
+        let live = Presence::Elsewhere(crate::host::HostFile::of_this_process("/x".as_ref()).unwrap());
+        let mut state = under_review();
+        state.status = RunStatus::Running;
+        assert_eq!(status(&state, &live), "review");
+        let told =
+            lines(&json!({ "status": status(&state, &live), "review": { "undecided": undecided(&state) } }));
+        assert_eq!(told[0], "status: review 2");
+        state.status = RunStatus::Paused { by: crate::domain::Author("a".into()) };
+        assert_eq!(status(&state, &live), "paused");
     }
 
     #[test]
@@ -170,7 +197,23 @@ mod tests {
         assert_eq!(brief["review"]["edits"][0]["decision"], "undecided");
         assert!(!brief.to_string().contains("line one"));
         let whole = lines(&summary(&run, &under_review(), true).unwrap());
-        assert!(whole.contains(&"    content: line one\\nline two".to_owned()), "{whole:?}");
-        assert!(whole.contains(&"  edits:".to_owned()));
+        let review = whole.iter().position(|line| line == "review:").unwrap();
+        assert_eq!(
+            whole[review..review + 11],
+            [
+                "review:",
+                "  step: 2",
+                "  undecided: 2",
+                "  edits:",
+                "    - edit: 1",
+                "      op: append",
+                "      support_count: 3",
+                "      decision: undecided",
+                "      target: ",
+                "      content: line one\\nline two",
+                "      rationale: ",
+            ]
+        );
+        assert_eq!(whole[review + 11], "    - edit: 2");
     }
 }

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::json;
 
 use super::super::{Failure, exit, output};
-use crate::client::{ClientEvent, ClientOptions, Connection, Target, author_here, open};
+use crate::client::{ClientEvent, ClientOptions, Connection, Target, author_at, open};
 use crate::domain::{Decision, StepRef};
 use crate::event::{AckResult, ClientLine, Command, HostLine, RunState, WatchRole};
 use crate::store::RunDir;
@@ -30,8 +30,10 @@ pub struct DecideArgs {
     /// Number of the edit, from 1
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub edit: u32,
+    /// Keep the edit as it is
     #[arg(long)]
     accept: bool,
+    /// Leave the edit out
     #[arg(long)]
     reject: bool,
     /// Accept with the text of this file in place of the edit's content
@@ -119,12 +121,30 @@ fn reviewed(state: &RunState, step: Option<u32>) -> Result<(StepRef, usize), Fai
     }
 }
 
+/// Refuses a decision on an edit that was decided after revision `expected`. The host lets a person change their own
+/// decision, and every `ctl` of a user has one name, so only this tells two scripts of one user apart.
+fn refuse_later(command: &Command, state: &RunState, expected: u64) -> Result<(), Failure> {
+    let Command::Decide { edit, .. } = command else { return Ok(()) };
+    let decided = state.open_review().and_then(|(_, review)| review.edits.get(*edit));
+    match decided.and_then(|slot| slot.by.as_ref().filter(|_| slot.rev > expected)) {
+        Some(by) => Err(Failure::run(format!(
+            "conflict: {} decided first (edit {} was decided after revision {expected})",
+            by.0,
+            edit + 1
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Exit code 0 when the wish is (or was already) fulfilled, 1 on conflict or refusal.
 pub async fn steer(run: &RunDir, wish: Wish, options: &Options) -> Result<u8, Failure> {
-    let client = ClientOptions { role: WatchRole::Steer, name: author_here(), live: false, after_seq: 0 };
+    let client = ClientOptions { role: WatchRole::Steer, name: author_at("ctl"), live: false, after_seq: 0 };
     let mut connection = open(Target::Folder(run.path().to_owned()), client).await?;
     let state = catch_up(&mut connection).await?;
     let body = wish.command(&state)?;
+    if let Some(expected) = options.expect_rev {
+        refuse_later(&body, &state, expected)?;
+    }
     let cmd_id = command_id();
     let line = ClientLine::Command {
         cmd_id: cmd_id.clone(),
