@@ -312,11 +312,15 @@ impl Run {
     /// Projects the journal onto SkillOpt-shaped files, once everything is on disk.
     async fn write_artifacts(&self, at: StepRef) -> Result<(), Stop> {
         self.shop.journal.settled().await?;
-        let run_dir = &self.run_dir;
-        self.shop
-            .journal
-            .with_state(|state| write_step(run_dir, state, at.step).and_then(|()| write_run(run_dir, state)))
-            .and_then(|()| self.shop.journal.write_snapshot(run_dir))
+        // A copy, so that nobody waits for the journal while thousands of small files are written.
+        let state = self.shop.journal.with_state(Clone::clone);
+        let run_dir = self.run_dir.clone();
+        let project =
+            move || write_step(&run_dir, &state, at.step).and_then(|()| write_run(&run_dir, &state));
+        tokio::task::spawn_blocking(project)
+            .await
+            .map_err(|error| Stop::Failed(format!("writing the run folder ended abnormally: {error}")))?
+            .and_then(|()| self.shop.journal.write_snapshot(&self.run_dir))
             .map_err(|error| Stop::Failed(format!("cannot write the run folder: {error}")))
     }
 }
