@@ -8,6 +8,7 @@ mod run;
 mod step;
 
 #[cfg(test)]
+#[path = "artifact_tests.rs"]
 mod tests;
 
 use std::fs;
