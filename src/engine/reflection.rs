@@ -9,7 +9,7 @@ use super::calls::{Pending, Workshop};
 use crate::domain::{
     Brief, EffectKey, FailureNote, Patch, Skill, SourceType, StepMemory, StepRef, Trajectory, Usage,
 };
-use crate::event::Event;
+use crate::event::{Event, LogLevel};
 use crate::optim::{
     FinalMerge, MergePlan, Minibatch, analyst_reply, final_fallback, final_merge, first_edits, merge_reply,
     minibatches, optimizer_prompt, ranked_edits, within_budget,
@@ -190,7 +190,8 @@ pub async fn aggregate(
                 merge_call(shop, lesson, Some(source), task.level, place, task.patches)
             });
             let results = futures_util::future::try_join_all(calls).await?;
-            plan.complete(results.into_iter().map(|result| tally.count(result)));
+            let merged = results.into_iter().map(|result| tally.count(shop, at, result));
+            plan.complete(merged.collect::<Result<Vec<_>, _>>()?);
         }
         merged.push(plan.finish());
     }
@@ -200,7 +201,7 @@ pub async fn aggregate(
         FinalMerge::Done(patch) => patch,
         FinalMerge::Ask(pair) => {
             let result = merge_call(shop, lesson, None, 0, "final".into(), pair.to_vec()).await?;
-            tally.count(result).unwrap_or_else(|| final_fallback(pair))
+            tally.count(shop, at, result)?.unwrap_or_else(|| final_fallback(pair))
         }
     };
     let Tally { model_merges, fallbacks, usage } = tally;
@@ -217,17 +218,31 @@ struct Tally {
 }
 
 impl Tally {
-    fn count(&mut self, (patch, usage): (Option<Patch>, Usage)) -> Option<Patch> {
+    /// `None`: that merge cannot be used; the log says why, and its edits stay unmerged.
+    fn count(
+        &mut self,
+        shop: &Workshop,
+        at: StepRef,
+        (merged, usage): (Result<Patch, String>, Usage),
+    ) -> Result<Option<Patch>, Stop> {
         self.usage += usage;
-        match patch {
-            Some(_) => self.model_merges += 1,
-            None => self.fallbacks += 1,
+        match merged {
+            Ok(patch) => {
+                self.model_merges += 1;
+                Ok(Some(patch))
+            }
+            Err(fault) => {
+                self.fallbacks += 1;
+                let message =
+                    format!("step {}: a merge is unusable ({fault}); its edits stay unmerged", at.step);
+                shop.journal.outside(|_| Ok(Event::Log { level: LogLevel::Warn, message }))?;
+                Ok(None)
+            }
         }
-        patch
     }
 }
 
-/// One merge call; `None` when it failed or its reply cannot be used.
+/// One merge call; an error says why it failed or why its reply cannot be used.
 async fn merge_call(
     shop: &Arc<Workshop>,
     lesson: &Lesson<'_>,
@@ -235,16 +250,17 @@ async fn merge_call(
     level: u32,
     place: String,
     patches: Vec<Patch>,
-) -> Result<(Option<Patch>, Usage), Stop> {
+) -> Result<(Result<Patch, String>, Usage), Stop> {
     let brief = Brief::Merge { source, level, skill: lesson.skill.text.clone(), patches: patches.clone() };
     let path = format!("{}/merge/{place}", lesson.at.path());
     let request = shop.optimizer_request(path, "merge", optimizer_prompt(&brief), brief);
     Ok(match shop.call_optimizer(&request).await? {
         Ok(reply) => {
             let level = source.is_some().then_some(level);
-            (merge_reply(&reply.text, level, source, &patches).ok(), reply.usage)
+            let merged = merge_reply(&reply.text, level, source, &patches).map_err(|fault| fault.to_string());
+            (merged, reply.usage)
         }
-        Err(_) => (None, Usage::default()),
+        Err(error) => (Err(error), Usage::default()),
     })
 }
 

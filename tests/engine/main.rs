@@ -11,7 +11,7 @@ use std::time::Duration;
 use planish::cli::run_setup::start_run;
 use planish::domain::{Author, Decision};
 use planish::engine::RunService;
-use planish::event::{AckResult, Command, EndStatus, Event, RunState, RunStatus};
+use planish::event::{AckResult, Command, EndStatus, Event, LogLine, RunState, RunStatus};
 use planish::model::mock::hostile;
 use planish::store::RunDir;
 use scenario::{COLOURS, Scenario, engine_events, optimizer_script, records, target_script};
@@ -23,6 +23,10 @@ async fn a_run_learns_and_its_files_say_so() {
     let state = scenario.complete("one", &[]).await;
     assert_eq!(state.baseline_score, Some(0.0), "{:?} {:?}", state.status, state.logs);
     assert_eq!(state.best_score, Some(1.0));
+    // The scenario's merges are prose: nothing is lost, and the log says so.
+    let unmerged =
+        |line: &LogLine| line.message.contains("no JSON") && line.message.contains("stay unmerged");
+    assert!(state.logs.iter().any(unmerged), "{:?}", state.logs);
     let test = state.test.unwrap();
     assert_eq!((test.n, test.base_hard, test.best_hard, test.lost), (8, 0.0, 1.0, 0));
     assert!(test.interval.0 > 0.0);
