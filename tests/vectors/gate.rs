@@ -1,7 +1,7 @@
 //! Answers the vectors of the gate and of scores.
 
 use planish::domain::{GateMetric, Score, Verdict, skill_hash};
-use planish::gate::{decide_strict, gate_score, summarize};
+use planish::gate::{LEADING_WORDS, decide_strict, density, gate_score, summarize, with_density};
 use serde_json::{Value, json};
 
 use super::Case;
@@ -14,9 +14,20 @@ pub fn gate(case: &Case) -> Option<Value> {
         serde_json::from_value(name).ok()
     };
     match case.function() {
-        "select_gate_score" if input.get("use_semantic_density").is_none() => {
+        "select_gate_score" => {
             let Some(metric) = metric() else { return Some(json!({"error": "ValueError"})) };
-            Some(json!(gate_score(metric, weight, number(&input["hard"]), number(&input["soft"]))))
+            let score = gate_score(metric, weight, number(&input["hard"]), number(&input["soft"]));
+            let bonus = input["use_semantic_density"].as_bool().unwrap_or(false);
+            let weight = input["semantic_density_weight"].as_f64().unwrap_or(0.05);
+            let density = || density(case.text("skill_content"), &LEADING_WORDS);
+            Some(json!(if bonus { with_density(score, density(), weight) } else { score }))
+        }
+        "compute_semantic_density" => {
+            let words: Option<Vec<String>> = serde_json::from_value(input["leading_words"].clone()).ok()?;
+            Some(json!(match words {
+                Some(words) => density(case.text("skill"), &words),
+                None => density(case.text("skill"), &LEADING_WORDS),
+            }))
         }
         "evaluate_gate" => {
             let soft = input.get("cand_soft").map_or(0.0, number);
