@@ -2,9 +2,11 @@
 //! No IO, no async, no formatting for a screen.
 
 mod analysis;
+mod bucket;
 mod chat;
 mod edit;
 mod effect;
+mod exact_sum;
 mod gate;
 mod item;
 mod phase;
@@ -14,9 +16,11 @@ mod rollout;
 mod skill;
 
 pub use analysis::{Brief, FailedAttempt, FailureNote, StepMemory, TokenUsage, Trajectory};
+pub use bucket::{Bucket, TypeBuckets};
 pub use chat::{ChatReply, ChatRequest, FinishReason, Message, Prompt, Role, Sampling, Speaker, Usage};
 pub use edit::{Edit, EditOp, EditOutcome, EditReport, EditStatus, Patch, SourceType};
 pub use effect::{EffectKey, fingerprint, short_hash};
+pub use exact_sum::ExactSum;
 pub use gate::{GateDecision, GateMetric, GateScore, Verdict};
 pub use item::{Dataset, Evaluator, HeldOut, Item, Split};
 pub use phase::Phase;

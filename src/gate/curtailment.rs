@@ -1,8 +1,8 @@
 //! Exact curtailment of the strict gate: stops an evaluation when no score of the items left could change the verdict.
 //! Owns the bounds and the order of items; must not stop on likelihood.
 
-use super::score::{ExactSum, gate_score};
-use crate::domain::{GateMetric, Score};
+use super::score::gate_score;
+use crate::domain::{ExactSum, GateMetric, Score};
 
 /// The two sides of the strict rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Answers the vectors of the gate and of scores.
 
-use planish::domain::{GateMetric, Score, Verdict, skill_hash};
+use planish::domain::{Bucket, GateMetric, Score, TypeBuckets, Verdict, skill_hash};
 use planish::gate::{LEADING_WORDS, decide_strict, density, gate_score, summarize, with_density};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Case;
 
@@ -53,16 +53,26 @@ pub fn score_hash(case: &Case) -> Option<Value> {
     match case.function() {
         "skill_hash" => Some(json!(skill_hash(case.input.as_str()?))),
         "compute_score" => {
-            let row = |row: &Value| {
-                let (hard, soft) = (row.get("hard")?.as_f64()?, row.get("soft")?.as_f64()?);
-                Some(Score { hard, soft, reason: String::new() })
-            };
-            let rows: Vec<Score> = case.input.as_array()?.iter().map(row).collect::<Option<_>>()?;
+            let rows: Vec<Score> = case.input.as_array()?.iter().filter_map(Score::of_row).collect();
             let means = summarize(GateMetric::Hard, 0.5, rows.len(), &rows);
             Some(json!([means.hard, means.soft]))
         }
         _ => None,
     }
+}
+
+/// Sums by task type, as the test evaluation's summary takes its means from.
+pub fn task_type_buckets(case: &Case) -> Option<Value> {
+    let types: Vec<&str> = case.input["types"].as_array()?.iter().filter_map(Value::as_str).collect();
+    let mut buckets = TypeBuckets::expecting(types);
+    for row in case.input["rows"].as_array()? {
+        buckets.add(row["task_type"].as_str().unwrap_or_default(), &Score::of_row(row)?);
+    }
+    let sums = |bucket: &Bucket| json!({"total": bucket.total, "hard": bucket.hard(), "soft": bucket.soft()});
+    let mut rows: Map<String, Value> =
+        buckets.types.iter().map(|(name, bucket)| (name.clone(), sums(bucket))).collect();
+    rows.insert("overall".into(), sums(&buckets.overall));
+    Some(Value::Object(rows))
 }
 
 /// A number, or NaN as the vectors write it.
