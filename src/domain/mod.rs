@@ -22,7 +22,7 @@ pub use edit::{Edit, EditOp, EditOutcome, EditReport, EditStatus, Patch, SourceT
 pub use effect::{EffectKey, fingerprint, short_hash};
 pub use exact_sum::ExactSum;
 pub use gate::{GateDecision, GateMetric, GateScore, Verdict};
-pub use item::{Dataset, Evaluator, HeldOut, Item, Split};
+pub use item::{Dataset, Evaluator, HeldOut, Item, Split, UnknownSplit};
 pub use phase::Phase;
 pub use record::{ApplySummary, StepRecord, StepRef};
 pub use review::{Author, Decision, ReviewClose, ReviewMode, TimeoutPolicy};

@@ -72,7 +72,13 @@ mod tests {
         let soft = |row| Score::of_row(&row).map(|score| (score.hard, score.soft));
         assert_eq!(soft(json!({"hard": 1, "soft": null})), Some((1.0, 1.0)));
         assert_eq!(soft(json!({"hard": " 0.5 ", "soft": false})), Some((0.5, 0.0)));
-        for row in [json!({}), json!({"hard": null}), json!({"hard": "NaN"}), json!({"hard": 1, "soft": []}), json!(7)] {
+        for row in [
+            json!({}),
+            json!({"hard": null}),
+            json!({"hard": "NaN"}),
+            json!({"hard": 1, "soft": []}),
+            json!(7),
+        ] {
             assert_eq!(soft(row.clone()), None, "{row}");
         }
     }

@@ -8,6 +8,7 @@ mod answer;
 mod choice;
 mod demo;
 mod error;
+mod passages;
 mod qa;
 mod rows;
 mod scorer;
@@ -19,8 +20,12 @@ use futures_util::future::BoxFuture;
 use crate::domain::{Item, Rollout, Sampling};
 use crate::model::{ChatModel, LiveSink, ModelError};
 
+pub use answer::Extraction;
 pub use error::{DataError, Place};
+pub use passages::leading_passages;
 pub use qa::QaEnv;
+pub use rows::read_rows;
+pub use scorer::{References, Scorer, normalize};
 pub use split::{parse_ratio, split_counts};
 pub use task::Task;
 

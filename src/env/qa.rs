@@ -11,6 +11,7 @@ use crate::model::ModelError;
 
 use super::answer::Extraction;
 use super::error::DataError;
+use super::passages::leading_passages;
 use super::scorer::{References, SCORER_VERSION, Scorer, no_answer};
 use super::{Environment, RolloutContext};
 
@@ -46,6 +47,7 @@ impl QaEnv {
         let mut templates = Templates::new();
         templates.set_undefined_behavior(UndefinedBehavior::Strict);
         templates.set_auto_escape_callback(|_| AutoEscape::None);
+        templates.add_filter("passages", |context: String, limit: usize| leading_passages(&context, limit));
         for (key, source) in [(SYSTEM, &config.system_template), (USER, &config.user_template)] {
             templates.add_template_owned(key, source.clone()).map_err(|error| {
                 let line =

@@ -110,6 +110,14 @@ async fn templates_reach_nested_fields_and_the_skill_wins_its_name() {
     assert_eq!(request.prompt, Prompt::Text("Name the <city>.\n\n3: Name the <city>.\n".into()));
 }
 
+#[test]
+fn a_long_context_is_cut_between_passages() {
+    let mut item = item();
+    item.fields.insert("context".into(), "[DOC] one[DOC] two[DOC] three".into());
+    let config = EnvConfig { user_template: "{{ context | passages(14) }}".into(), ..document() };
+    assert_eq!(QaEnv::new(&config).unwrap().render(&item, "").unwrap().user, " one[DOC] two");
+}
+
 #[tokio::test]
 async fn a_reply_without_answer_scores_zero_with_the_reason() {
     let tagged = EnvConfig { answer_rule: AnswerRule::Tag, ..document() };

@@ -8,6 +8,7 @@ use crate::config::{Config, EnvKind};
 use crate::domain::{Dataset, HeldOut, Item, Split};
 
 use super::Environment;
+use super::batches::eval_size;
 use super::error::DataError;
 use super::qa::QaEnv;
 use super::rows::PlacedItem;
@@ -41,8 +42,10 @@ impl Task {
         if let Some(folder) = split_output {
             splits.write(folder)?;
         }
-        let limit = if config.env.limit == 0 { usize::MAX } else { config.env.limit };
-        let [train, val, test] = splits.parts.map(|part| part.into_iter().take(limit).map(into_item));
+        let [train, val, test] = splits.parts.map(|part| {
+            let kept = eval_size(config.env.limit, part.len());
+            part.into_iter().take(kept).map(into_item)
+        });
         let data = Dataset {
             train: train.collect(),
             val: val.map(HeldOut::new).collect(),
