@@ -9,6 +9,7 @@ mod epoch;
 mod gate;
 mod item;
 mod phase;
+mod proposal;
 mod record;
 mod review;
 mod rollout;

@@ -104,6 +104,7 @@ fn start_analyst(
         appendix: false,
     };
     let path = format!("{}/analyst/b{batch}/{}{index:03}", lesson.at.path(), source_word(source));
+    let mode = shop.config.optimizer.skill_update_mode;
     let request = shop.optimizer_request(path, "analyst", optimizer_prompt(&brief), brief);
     let key = request.key(shop.optimizer.label());
     let result = match shop.journal.effect(&key)? {
@@ -117,7 +118,7 @@ fn start_analyst(
                     Ok(reply) => reply,
                     Err(note) => return Ok(Answer::without_patch(note, Usage::default())),
                 };
-                Ok(match analyst_reply(&reply.text, source, budget, &shown) {
+                Ok(match analyst_reply(&reply.text, mode, source, budget, &shown) {
                     Ok(answer) => Answer {
                         patch: Some(answer.patch),
                         failures: answer.failures,
@@ -270,7 +271,9 @@ async fn merge_call(
     Ok(match shop.call_optimizer(&request).await? {
         Ok(reply) => {
             let level = source.is_some().then_some(level);
-            let merged = merge_reply(&reply.text, level, source, &patches).map_err(|fault| fault.to_string());
+            let mode = shop.config.optimizer.skill_update_mode;
+            let merged = merge_reply(&reply.text, mode, level, source, &patches);
+            let merged = merged.map_err(|fault| fault.to_string());
             (merged, reply.usage)
         }
         Err(error) => (Err(error), Usage::default()),
