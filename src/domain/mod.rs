@@ -11,6 +11,7 @@ mod exact_sum;
 mod gate;
 mod item;
 mod phase;
+mod proposal;
 mod record;
 mod review;
 mod rollout;
