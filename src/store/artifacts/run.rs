@@ -14,8 +14,8 @@ use crate::store::run_dir::skill_version_name;
 /// Origin of a skill that no step produced.
 const INITIAL: &str = "initial";
 
-pub(super) fn write(output: &Output, state: &RunState) -> Result<(), StoreError> {
-    let config = flat_config(&Config::read_resolved(&output.run.config_toml())?, state);
+pub(super) fn write(output: &Output, config: &Config, state: &RunState) -> Result<(), StoreError> {
+    let config = flat_config(config, state);
     output.json("config.json", &config)?;
     write_skills(output, state)?;
     for (purpose, folder) in [
