@@ -43,7 +43,7 @@ pub fn repeat_summary(items: &[Vec<&Score>], repeats: usize) -> RepeatSummary {
         repeats,
         scored: answered.len(),
         hard: estimate(&hard, rate_interval(&hard, repeats)),
-        soft: estimate(&soft, mean_interval(&soft)),
+        soft: estimate(&soft, graded_interval(&soft)),
         always: 0,
         sometimes: 0,
         never: 0,
@@ -70,31 +70,36 @@ pub fn passed(score: &Score) -> bool {
     score.hard >= 1.0 - 1e-9
 }
 
-/// 95 % interval of a rate from item means of `repeats` pass/fail measurements each: Wilson's with the effective sample
-/// size of clustered data (Dean and Pagano 2015, "Evaluating confidence interval methods for binomial proportions in
-/// clustered surveys"): p (1 - p) over the variance of the mean between items, reduced for its n - 1 degrees of freedom,
-/// at least the items and at most all measurements. One measurement each gives Wilson's interval itself.
+/// 95 % interval of a rate from item means of `repeats` pass/fail measurements each: [`graded_interval`] with no more than
+/// all measurements as its sample size. One measurement each gives Wilson's interval itself.
 pub fn rate_interval(means: &[f64], repeats: usize) -> (f64, f64) {
-    let n = means.len() as f64;
-    let rate = mean(means.iter().copied());
-    let degrees = Z95 / t_quantile(means.len().saturating_sub(1));
-    let effective = rate * (1.0 - rate) / (variance(means) / n) * degrees * degrees;
-    // Without spread at a rate of 0 or 1 the formula says nothing.
-    let effective = if effective.is_nan() { n } else { effective.clamp(n, n * repeats.max(1) as f64) };
-    wilson_interval(rate * effective, effective)
+    clustered_interval(means, means.len() * repeats.max(1))
 }
 
-/// 95 % interval of a mean of graded values in [0, 1]: Student's t with n - 1 degrees of freedom. Values that do not
-/// differ, or a single one, say nothing about their spread: there the interval is that of as many pass/fail results.
-pub fn mean_interval(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let centre = mean(values.iter().copied());
-    let spread = variance(values);
-    if values.len() < 2 || spread == 0.0 {
-        return wilson_interval(centre * n, n);
-    }
-    let half = t_quantile(values.len() - 1) * (spread / n).sqrt();
-    ((centre - half).max(0.0), (centre + half).min(1.0))
+/// 95 % interval of a mean of values in [0, 1], one per item: Wilson's with the effective sample size of clustered data
+/// (Dean and Pagano 2015, "Evaluating confidence interval methods for binomial proportions in clustered surveys"), p (1 -
+/// p) over the variance of the mean between items, reduced for its n - 1 degrees of freedom, and at least n. For many
+/// values this is Student's interval; it stays inside [0, 1] and is Wilson's own for values of 0 and 1.
+pub fn graded_interval(values: &[f64]) -> (f64, f64) {
+    clustered_interval(values, usize::MAX)
+}
+
+fn clustered_interval(means: &[f64], most: usize) -> (f64, f64) {
+    let n = means.len() as f64;
+    let rate = mean(means.iter().copied());
+    let spread = variance(means);
+    let effective = if spread > 0.0 {
+        let degrees = Z95 / t_quantile(means.len() - 1);
+        rate * (1.0 - rate) / (spread / n) * degrees * degrees
+    } else if rate > 0.0 && rate < 1.0 && most < usize::MAX {
+        // Equal shares of pass/fail results differ within the items only.
+        most as f64
+    } else {
+        // Equal values say nothing about their spread.
+        n
+    };
+    let effective = effective.clamp(n, (most as f64).max(n));
+    wilson_interval(rate * effective, effective)
 }
 
 /// Two-sided 95 % point of Student's t (Abramowitz and Stegun 26.7.5; exact for one and two degrees of freedom, within
@@ -218,12 +223,19 @@ mod tests {
     }
 
     #[test]
-    fn graded_means_have_students_interval() {
-        // Mean 0.5, standard deviation 0.129099, t(3) 3.1824: half width 0.2054.
-        let (low, high) = mean_interval(&[0.35, 0.45, 0.55, 0.65]);
-        assert!((low - 0.2946).abs() < 5e-4 && (high - 0.7054).abs() < 5e-4, "{low} {high}");
-        assert_eq!(mean_interval(&[0.5]), wilson_interval(0.5, 1.0));
-        assert_eq!(mean_interval(&[1.0; 4]), wilson_interval(4.0, 4.0));
+    fn graded_values_are_wilsons_at_the_ends_and_students_in_the_long_run() {
+        let binary = [1.0, 1.0, 0.0, 1.0, 0.0];
+        assert_eq!(graded_interval(&binary), wilson_interval(3.0, 5.0));
+        assert_eq!(graded_interval(&[0.5]), wilson_interval(0.5, 1.0));
+        assert_eq!(graded_interval(&[0.5; 4]), wilson_interval(2.0, 4.0));
+        assert_eq!(graded_interval(&[]), (0.0, 1.0));
+        let many: Vec<f64> = (0..400).map(|i| 0.3 + 0.2 * f64::from(i % 5) / 4.0).collect();
+        let half = t_quantile(399) * (variance(&many) / 400.0).sqrt();
+        let (low, high) = graded_interval(&many);
+        assert!(
+            (low - (0.4 - half)).abs() < 1e-4 && (high - (0.4 + half)).abs() < 1e-4,
+            "{low} {high} {half}"
+        );
     }
 
     /// Items drawn from a population of which half are even chances and half nearly sure; the interval must hold the
@@ -245,6 +257,15 @@ mod tests {
                 covered += usize::from(low <= 0.725 && 0.725 <= high);
             }
             assert!((925..=990).contains(&covered), "{items} items, {repeats} repeats: {covered} of 1000");
+        }
+        for (items, power, truth) in [(10, 1, 0.5), (15, 4, 0.2), (100, 4, 0.2)] {
+            let mut covered = 0;
+            for _ in 0..1000 {
+                let values: Vec<f64> = (0..items).map(|_| random.random().powi(power)).collect();
+                let (low, high) = graded_interval(&values);
+                covered += usize::from(low <= truth && truth <= high);
+            }
+            assert!((920..=990).contains(&covered), "{items} graded items: {covered} of 1000");
         }
     }
 }

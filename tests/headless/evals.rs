@@ -38,8 +38,10 @@ async fn all_is_every_split_on_its_own_and_a_total() {
     let place = place().await;
     let lines = lines_of(&eval(&place, &["--skill", "seed.md", "--split", "all", "--json"]));
     let parts: Vec<&Value> = lines.iter().filter(|line| line["n_items"].is_u64()).collect();
-    let sizes: Vec<(&str, u64)> =
-        parts.iter().map(|part| (part["split"].as_str().unwrap(), part["n_items"].as_u64().unwrap())).collect();
+    let sizes: Vec<(&str, u64)> = parts
+        .iter()
+        .map(|part| (part["split"].as_str().unwrap(), part["n_items"].as_u64().unwrap()))
+        .collect();
     assert_eq!(sizes, [("train", 12), ("val", 6), ("test", 8), ("all", 26)]);
     assert_eq!(lines.len(), 26 + 4);
     let scored: u64 = parts[..3].iter().map(|part| part["n"].as_u64().unwrap()).sum();
@@ -82,7 +84,8 @@ async fn the_tables_fit_a_terminal_and_name_what_was_not_answered() {
     for text in ["card 05", "+x", "card 03", "NOT ANSWERED", "PASS^K", "train", "SOFT"] {
         assert!(done.out.contains(text), "{text} is not in:\n{}", done.out);
     }
-    let unanswered = done.out.lines().filter(|line| line.starts_with("card 03") && line.contains("??")).count();
+    let unanswered =
+        done.out.lines().filter(|line| line.starts_with("card 03") && line.contains("??")).count();
     assert_eq!(unanswered, 1, "{}", done.out);
 }
 
@@ -129,7 +132,10 @@ async fn a_folder_holds_the_rows_and_the_calls_that_are_not_made_again() {
         (&first["skill"], &first["split"], &first["n_items"], &first["hard"]),
         (&json!("seed.md"), &json!("all"), &json!(26), &json!(0.44))
     );
-    assert_eq!((&first["missing"][0]["item"], &first["splits"]["val"]["n_items"]), (&json!("card 03"), &json!(6)));
+    assert_eq!(
+        (&first["missing"][0]["item"], &first["splits"]["val"]["n_items"]),
+        (&json!("card 03"), &json!(6))
+    );
     let rows = std::fs::read_to_string(place.path("out/results.jsonl")).unwrap();
     let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
     assert_eq!((rows.len(), &rows[0]["split"]), (26, &json!("train")));

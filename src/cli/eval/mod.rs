@@ -174,12 +174,10 @@ fn tell(args: &Args, setting: &Setting, scored: &[Scored], sheets: &[Sheet]) -> 
         }
     } else {
         let lines = match &pair {
-            Some((scored, sheets, compared)) => text::of_pair(*scored, *sheets, compared),
-            None => scored
-                .iter()
-                .zip(sheets)
-                .flat_map(|(s, sheet)| text::of_skill(s, sheet, setting.repeats))
-                .collect(),
+            Some((scored, sheets, compared)) => text::of_pair(setting, *scored, *sheets, compared),
+            None => {
+                scored.iter().zip(sheets).flat_map(|(s, sheet)| text::of_skill(setting, s, sheet)).collect()
+            }
         };
         lines.iter().try_for_each(|line| output::line(line))?;
     }

@@ -1,7 +1,7 @@
 //! An evaluation as text: tables in 80 columns. Pure.
 
-use super::Scored;
 use super::sheet::{Comparison, Part, Sheet};
+use super::{Scored, Setting};
 use crate::engine::ScoredItem;
 use crate::event::ItemResult;
 use crate::gate::{Estimate, item_means, passed, smallest_visible_gain};
@@ -14,8 +14,9 @@ const COLUMNS: usize = 80;
 const MARKS: usize = 12;
 
 /// Everything about one skill.
-pub fn of_skill(scored: &Scored, sheet: &Sheet, repeats: usize) -> Vec<String> {
-    let mut out = vec![heading(scored)];
+pub fn of_skill(setting: &Setting, scored: &Scored, sheet: &Sheet) -> Vec<String> {
+    let repeats = setting.repeats;
+    let mut out = vec![format!("{} on {}", heading(scored), setting.target)];
     let whole = sheet.parts.len() - 1;
     for (place, part) in sheet.parts.iter().enumerate() {
         // The parts before it have shown the items of the whole.
@@ -41,9 +42,17 @@ pub fn of_skill(scored: &Scored, sheet: &Sheet, repeats: usize) -> Vec<String> {
 }
 
 /// Two skills side by side.
-pub fn of_pair(scored: [&Scored; 2], sheets: [&Sheet; 2], compared: &[Comparison]) -> Vec<String> {
-    let mut out =
-        vec![format!("A: {}", heading(scored[0])), format!("B: {}", heading(scored[1])), String::new()];
+pub fn of_pair(
+    setting: &Setting,
+    scored: [&Scored; 2],
+    sheets: [&Sheet; 2],
+    compared: &[Comparison],
+) -> Vec<String> {
+    let mut out = vec![
+        format!("A: {} on {}", heading(scored[0]), setting.target),
+        format!("B: {}", heading(scored[1])),
+        String::new(),
+    ];
     let rows: Vec<Vec<String>> =
         sheets[0].items.iter().zip(sheets[1].items).map(|(a, b)| pair_row(a, b)).collect();
     let head =
@@ -64,7 +73,7 @@ pub fn of_pair(scored: [&Scored; 2], sheets: [&Sheet; 2], compared: &[Comparison
         right("GAINED"),
         right("LOST"),
         right("MID-P"),
-        right("VISIBLE"),
+        right("LEAST VISIBLE"),
     ];
     let rows: Vec<Vec<String>> = compared.iter().map(comparison_row).collect();
     out.extend(text_table(&head, &rows, COLUMNS));
@@ -241,7 +250,7 @@ fn comparison_row(compared: &Comparison) -> Vec<String> {
         format!("[{:+.2}, {:+.2}]", gain.interval.0, gain.interval.1),
         gain.gains.to_string(),
         gain.losses.to_string(),
-        gain.mid_p.map_or_else(dash, decimals),
+        gain.mid_p.map_or_else(dash, |p| if p < 0.0005 { "<.001".to_owned() } else { decimals(p) }),
         decimals(smallest_visible_gain(gain.psi, gain.n)),
     ]
 }
@@ -252,11 +261,11 @@ fn verdict(compared: &Comparison) -> String {
     let on = count(gain.n, "item");
     match gain.mid_p {
         Some(p) => format!(
-            "B against A on {on}: {}, {} gained, {} lost; {:.0} % sure that B is better.",
+            "B against A on {on}: {}, {} gained, {} lost; {} sure that B is better.",
             signed(gain.mean),
             gain.gains,
             gain.losses,
-            100.0 * (1.0 - p)
+            if p < 0.005 { "over 99 %".to_owned() } else { format!("{:.0} %", 100.0 * (1.0 - p)) }
         ),
         None => format!("B against A on {on}: no item changed."),
     }
