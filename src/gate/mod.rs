@@ -9,7 +9,7 @@ mod score;
 mod statistics;
 
 pub use curtailment::{Curtailment, Side, evaluation_order};
-pub use decision::{GateInput, GateItem, Measurement, decide_strict, gate_decision, takes_best};
+pub use decision::{GateInput, GateItem, Measurement, decide_strict, gate_decision};
 pub use density::{LEADING_WORDS, density, with_density};
 pub use repeats::{
     Estimate, RepeatSummary, graded_interval, item_means, passed, rate_interval, repeat_summary,
