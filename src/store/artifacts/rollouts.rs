@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Output;
-use crate::domain::{Bucket, Rollout, Turn, TypeBuckets};
+use crate::domain::{Bucket, Rollout, Split, Turn, TypeBuckets};
 use crate::event::{EvalState, ItemResult};
 use crate::store::{StoreError, encode_item_id};
 
@@ -11,18 +11,40 @@ use crate::store::{StoreError, encode_item_id};
 pub(super) fn write<'a>(
     output: &Output,
     folder: &str,
-    results: impl IntoIterator<Item = &'a ItemResult> + Clone,
+    results: impl IntoIterator<Item = &'a ItemResult>,
 ) -> Result<(), StoreError> {
-    let mut rows = String::new();
-    for result in results.clone() {
-        rows.push_str(&row(result).to_string());
+    write_rows(output, folder, results.into_iter().map(|result| (row(result), result)))
+}
+
+/// Writes the root itself as such a folder; every row names its split.
+pub(super) fn write_with_split<'a>(
+    output: &Output,
+    results: impl IntoIterator<Item = (Split, &'a ItemResult)>,
+) -> Result<(), StoreError> {
+    let rows = results.into_iter().map(|(split, result)| {
+        let mut row = row(result);
+        row["split"] = json!(split);
+        (row, result)
+    });
+    write_rows(output, ".", rows)
+}
+
+fn write_rows<'a>(
+    output: &Output,
+    folder: &str,
+    results: impl Iterator<Item = (Value, &'a ItemResult)>,
+) -> Result<(), StoreError> {
+    let (mut rows, mut rollouts) = (String::new(), Vec::new());
+    for (row, result) in results {
+        rows.push_str(&row.to_string());
         rows.push('\n');
+        rollouts.extend(result.rollout());
     }
     let name = format!("{folder}/results.jsonl");
     if output.holds(&name, &rows) {
         return Ok(());
     }
-    for rollout in results.into_iter().filter_map(ItemResult::rollout) {
+    for rollout in rollouts {
         write_prediction(output, folder, rollout)?;
     }
     output.text(&name, &rows)
