@@ -11,6 +11,7 @@ mod nearest;
 mod reference;
 mod rules;
 mod settings;
+pub mod skillopt;
 mod value;
 
 #[cfg(test)]
