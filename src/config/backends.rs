@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::group::{group, words};
-use super::keys::{Key, Kind, UsedBy, at_least, key, number, small};
+use super::keys::{Key, Kind, UsedBy, key, number, small};
 
 words! {
     /// Which program answers a role's calls.
@@ -116,7 +116,7 @@ const QWEN: UsedBy = UsedBy::Backends(&[Backend::QwenChat]);
 const MINIMAX: UsedBy = UsedBy::Backends(&[Backend::MinimaxChat]);
 
 group! {
-    Codex in [CODEX_ROWS "model"];
+    Codex in [CODEX_ROWS "model"] {
     for CODEX {
         codex_exec_path: String = String::new(), Kind::Text, "Codex program; empty: codex.";
         codex_exec_sandbox: CodexSandbox = CodexSandbox::Unset, Kind::Choice(CodexSandbox::WORDS),
@@ -131,10 +131,11 @@ group! {
             "When Codex asks before it acts; empty: never.";
         codex_trace_to_optimizer: bool = true, Kind::Flag, "Show the optimizer what a Codex target did.";
     }
+    }
 }
 
 group! {
-    ClaudeCode in [CLAUDE_CODE_ROWS "model"];
+    ClaudeCode in [CLAUDE_CODE_ROWS "model"] {
     for CLAUDE_CODE {
         claude_code_exec_path: String = "claude".into(), Kind::Text, "Claude Code program.";
         claude_code_exec_profile: String = String::new(), Kind::Text, "Claude Code profile.";
@@ -144,19 +145,21 @@ group! {
             "How long Claude Code thinks.";
         claude_code_exec_max_thinking_tokens: u32 = 16384, small(0), "Most thinking tokens of Claude Code.";
     }
+    }
 }
 
 group! {
-    Cursor in [CURSOR_ROWS "model"];
+    Cursor in [CURSOR_ROWS "model"] {
     for CURSOR {
         cursor_exec_path: String = String::new(), Kind::Text, "Cursor program; empty: cursor-agent.";
         cursor_exec_sandbox: CursorSandbox = CursorSandbox::Unset, Kind::Choice(CursorSandbox::WORDS),
             "Cursor's own sandbox; empty: enabled.";
     }
+    }
 }
 
 group! {
-    Copilot in [COPILOT_ROWS "model"];
+    Copilot in [COPILOT_ROWS "model"] {
     for COPILOT {
         copilot_exec_path: String = String::new(), Kind::Text, "Copilot program; empty: copilot.";
         copilot_exec_home: String = String::new(), Kind::Text, "Copilot's home folder; empty: its own.";
@@ -165,13 +168,14 @@ group! {
         copilot_chat_target_model: String = String::new(), Kind::Text, "Model of a target behind Copilot.";
         copilot_chat_timeout: Option<u32> = None, small(1), "Seconds of one Copilot call; not set: 600.";
     }
+    }
 }
 
 group! {
     /// For both roles under `model`, for one role (which wins) in its table.
     AzureOpenai in [
         AZURE_ROWS "model", TARGET_AZURE_ROWS "model.target", OPTIMIZER_AZURE_ROWS "model.optimizer"
-    ];
+    ] {
     for NOT_YET {
         azure_openai_endpoint: String = String::new(), Kind::Text, "Azure resource, like https://NAME.openai.azure.com.";
         azure_openai_api_version: String = String::new(), Kind::Text, "Dated API version; empty: 2024-12-01-preview.";
@@ -182,13 +186,14 @@ group! {
         azure_openai_managed_identity_client_id: String = String::new(), Kind::Text,
             "Client id of a managed identity; empty: the machine's own.";
     }
+    }
 }
 
 group! {
     /// For both roles under `model`, for one role (which wins) in its table.
     QwenChat in [
         QWEN_ROWS "model", TARGET_QWEN_ROWS "model.target", OPTIMIZER_QWEN_ROWS "model.optimizer"
-    ];
+    ] {
     for QWEN {
         qwen_chat_base_url: String = String::new(), Kind::Text, "Qwen server; empty: http://localhost:8000/v1.";
         qwen_chat_temperature: Option<f64> = None, number(0.0, 100.0, false), "Sampling temperature of a Qwen server.";
@@ -198,13 +203,14 @@ group! {
         qwen_chat_thinking_mode: QwenThinking = QwenThinking::Unset, Kind::Choice(QwenThinking::WORDS),
             "What a Qwen server is told about thinking; empty: server_default.";
     }
+    }
 }
 
 group! {
     /// For both roles under `model`, for one role (which wins) in its table.
     MinimaxChat in [
         MINIMAX_ROWS "model", TARGET_MINIMAX_ROWS "model.target", OPTIMIZER_MINIMAX_ROWS "model.optimizer"
-    ];
+    ] {
     for MINIMAX {
         minimax_region: MinimaxRegion = MinimaxRegion::Unset, Kind::Choice(MinimaxRegion::WORDS),
             "MiniMax service; empty: global_en.";
@@ -214,15 +220,16 @@ group! {
         minimax_max_tokens: Option<u32> = None, small(1), "Most tokens of one reply; not set: 8000.";
         minimax_enable_thinking: Option<bool> = None, Kind::Flag, "Adaptive thinking; not set: off.";
     }
+    }
 }
 
 group! {
-    Reasoning in [REASONING_ROWS "model"];
+    Reasoning in [REASONING_ROWS "model"] {
     for EVERYONE {
         reasoning_effort: Effort = Effort::NotSent, Kind::Choice(Effort::WORDS),
             "How long the models of both roles think; empty: not sent.";
         rewrite_reasoning_effort: Effort = Effort::NotSent, Kind::Choice(Effort::WORDS),
             "How long the optimizer thinks when it rewrites a whole skill; empty: not sent.";
-        rewrite_max_completion_tokens: u64 = 64_000, at_least(1), "Most tokens of a rewritten skill.";
+    }
     }
 }

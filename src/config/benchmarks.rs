@@ -45,13 +45,19 @@ words! {
 }
 
 use Benchmark::{
-    Alfworld, Babyvision, Docvqa, Livemathematicianbench, Mathverse, Mmrb, Officeqa, Sealqa, Searchqa, Spreadsheetbench,
-    Swebench,
+    Alfworld, Babyvision, Docvqa, Livemathematicianbench, Mathverse, Mmrb, Officeqa, Sealqa, Searchqa,
+    Spreadsheetbench, Swebench,
 };
 
 const EVERYONE: UsedBy = UsedBy::Everyone;
 const TURNS: UsedBy = UsedBy::Benchmarks(&[
-    Babyvision, Docvqa, Livemathematicianbench, Mathverse, Mmrb, Searchqa, Spreadsheetbench,
+    Babyvision,
+    Docvqa,
+    Livemathematicianbench,
+    Mathverse,
+    Mmrb,
+    Searchqa,
+    Spreadsheetbench,
 ]);
 const IMAGES: UsedBy = UsedBy::Benchmarks(&[Babyvision, Docvqa, Mathverse, Mmrb]);
 const DEADLINES: UsedBy = UsedBy::Benchmarks(&[Docvqa, Livemathematicianbench, Searchqa, Spreadsheetbench]);
@@ -67,7 +73,7 @@ const SWEBENCH: UsedBy = UsedBy::Benchmarks(&[Swebench]);
 
 group! {
     /// What adapters of benchmarks take.
-    BenchmarkConfig in [BENCHMARK_ROWS "env"];
+    BenchmarkConfig in [BENCHMARK_ROWS "env"] {
     for EVERYONE {
         name: Benchmark = Benchmark::None, Kind::Choice(Benchmark::WORDS),
             "Benchmark; empty: the task that env.kind describes.";
@@ -135,5 +141,6 @@ group! {
         step_limit: Option<u32> = None, small(1), "Most agent steps per item.";
         cost_limit: Option<f64> = None, number(0.0, f64::INFINITY, false), "Most dollars per item.";
         timeout_per_instance: Option<u64> = None, at_least(1), "Seconds of one item.";
+    }
     }
 }

@@ -4,13 +4,13 @@
 /// A struct of settings together with its registry rows, one list per section that holds the group. Each line is a
 /// field, its default, its kind and its meaning; each block says who uses its fields.
 macro_rules! group {
-    ($(#[$meta:meta])* $name:ident in [$($rows:ident $section:literal),+]; $($body:tt)+) => {
-        group!(@settings [$(#[$meta])*] $name $($body)+);
-        $(group!(@rows $rows $section [$($body)+]);)+
+    ($(#[$meta:meta])* $name:ident in [$($rows:ident $section:literal),+] $body:tt) => {
+        group!(@settings [$(#[$meta])*] $name $body);
+        $(group!(@rows $rows $section $body);)+
     };
-    (@settings [$(#[$meta:meta])*] $name:ident $(for $used_by:ident {
+    (@settings [$(#[$meta:meta])*] $name:ident {$(for $used_by:ident {
         $($field:ident: $type:ty = $default:expr, $kind:expr, $doc:literal;)+
-    })+) => {
+    })+}) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(default)]
@@ -24,9 +24,9 @@ macro_rules! group {
             }
         }
     };
-    (@rows $rows:ident $section:literal [$(for $used_by:ident {
+    (@rows $rows:ident $section:literal {$(for $used_by:ident {
         $($field:ident: $type:ty = $default:expr, $kind:expr, $doc:literal;)+
-    })+]) => {
+    })+}) => {
         pub const $rows: &[Key] = &[
             $($(key(concat!($section, ".", stringify!($field)), $kind, $doc).used_by($used_by),)+)+
         ];
@@ -47,6 +47,14 @@ macro_rules! words {
 
         impl $name {
             pub const WORDS: &[&str] = &[$first_word, $($word),+];
+
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word {
+                    $first_word => Some(Self::$first),
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
 
             /// As it is written in a configuration.
             pub fn word(self) -> &'static str {

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::{Config, EnvKind};
+use crate::config::{Benchmark, Config, EnvKind};
 use crate::domain::{Dataset, HeldOut, Item, Split};
 
 use super::Environment;
@@ -25,6 +25,15 @@ impl Task {
     ///
     /// Every item of every split is checked: a template or scorer that cannot use it is an error that names the row.
     pub fn open(config: &Config, split_output: Option<&Path>) -> Result<Self, DataError> {
+        let benchmark = config.env.benchmark.name;
+        if benchmark != Benchmark::None {
+            let problem = format!(
+                "the benchmark {} is not part of this version; leave env.name out and describe the task with the \
+                 other keys of [env]",
+                benchmark.word()
+            );
+            return Err(DataError::setting("env.name", problem));
+        }
         let environment = match config.env.kind {
             EnvKind::Qa => QaEnv::new(&config.env)?,
         };
