@@ -73,8 +73,13 @@ pub fn resolve(written: &str) -> Option<Name> {
     if let Some((_, why)) = RETIRED.iter().find(|(name, _)| *name == path || last(name) == path) {
         return Some(Name::Retired { why });
     }
-    let last = path.rsplit('.').next().unwrap_or(&path);
-    last.ends_with("api_key").then(|| Name::Secret { variable: last.to_uppercase() })
+    secret_variable(&path).map(|variable| Name::Secret { variable })
+}
+
+/// The environment variable that holds what SkillOpt keeps under this name; `None`: it is no secret.
+pub fn secret_variable(name: &str) -> Option<String> {
+    let last = name.rsplit('.').next().unwrap_or(name).to_uppercase();
+    last.ends_with("API_KEY").then_some(last)
 }
 
 fn moved(path: &str) -> Option<&'static str> {

@@ -25,7 +25,7 @@ mod load_tests;
 #[cfg(test)]
 mod names_tests;
 
-pub use aliases::{by_flat_name, canonical_word, flat_name};
+pub use aliases::{by_flat_name, canonical_word, flat_name, secret_variable};
 pub use backends::{Backend, BackendLabel, Effort};
 pub use benchmarks::{Benchmark, BenchmarkConfig};
 pub use change::{ChangedKey, changed_keys};

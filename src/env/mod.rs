@@ -22,7 +22,7 @@ use crate::model::{ChatModel, LiveSink, ModelError};
 pub use error::{DataError, Place};
 pub use qa::QaEnv;
 pub use split::{parse_ratio, split_counts};
-pub use task::Task;
+pub use task::{Task, train_size};
 
 /// What a rollout needs besides item and skill.
 pub struct RolloutContext<'a> {

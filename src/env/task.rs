@@ -58,7 +58,7 @@ impl Task {
             test: test.map(HeldOut::new).collect(),
         };
         let (wanted, loaded) = (config.train.train_size, data.train.len());
-        if wanted != 0 && wanted != loaded {
+        if train_size(wanted, loaded).is_none() {
             return Err(DataError::setting(
                 "train.train_size",
                 format!(
@@ -68,6 +68,11 @@ impl Task {
         }
         Ok(Self { environment: Arc::new(environment), data })
     }
+}
+
+/// Training items of a run: as many as the split has, and as many as was configured unless that was 0.
+pub fn train_size(configured: usize, loaded: usize) -> Option<usize> {
+    (loaded > 0 && (configured == 0 || configured == loaded)).then_some(loaded)
 }
 
 fn into_item(placed: PlacedItem) -> Item {

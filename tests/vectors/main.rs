@@ -4,6 +4,7 @@
 //! case is passed over in silence.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod config;
 mod gate;
 mod optim;
 
@@ -18,6 +19,8 @@ type Runner = fn(&Case) -> Option<Value>;
 const GROUPS: &[(&str, Runner, &[&str])] = &[
     ("aggregate", optim::aggregate, &["stage", "max_completion_tokens", "retries"]),
     ("apply_patch", optim::apply_patch, &["error"]),
+    ("config", config::config, &[]),
+    ("config_shipped", config::config_shipped, &[]),
     ("gate", gate::gate, &[]),
     ("json_extract", optim::json_extract, &[]),
     ("optimizer_calls", optim::optimizer_calls, &["call"]),
@@ -25,6 +28,7 @@ const GROUPS: &[(&str, Runner, &[&str])] = &[
     ("scheduler", optim::scheduler, &[]),
     ("score_hash", gate::score_hash, &[]),
     ("trainer_misc", optim::trainer_misc, &[]),
+    ("update_modes", config::update_modes, &[]),
 ];
 
 #[derive(Deserialize)]

@@ -18,6 +18,12 @@ pub enum ImportError {
     NoValue { argument: String },
 }
 
+impl ImportError {
+    pub fn is_missing_file(&self) -> bool {
+        matches!(self, Self::NotFound { .. })
+    }
+}
+
 /// The file whose `_base_` named another file.
 #[derive(Debug)]
 pub struct NamedBy(pub Option<PathBuf>);

@@ -49,6 +49,8 @@ pub type Mapping = IndexMap<String, Entry>;
 pub struct Entry {
     pub node: Node,
     pub place: Place,
+    /// The name it was written under, with its section, if that is not its name any more.
+    pub was: Option<String>,
 }
 
 /// Entries are equal when their values are, wherever they were written.

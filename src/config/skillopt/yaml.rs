@@ -154,7 +154,7 @@ impl Reader {
                         let problem = format!("{name:?} is written twice in one mapping");
                         return Err(self.fault(line, problem, "keep one of the two"));
                     }
-                    entries.insert(name, Entry { node, place: Place::File { path, line } });
+                    entries.insert(name, Entry { node, place: Place::File { path, line }, was: None });
                 }
             },
         }
