@@ -138,13 +138,15 @@ impl RunState {
                     submitted: None,
                     on_timeout: *on_timeout,
                     closed: None,
+                    kept: Vec::new(),
                     rejected: Vec::new(),
                 };
                 self.step_mut(*at, now).review = Some(review);
             }
-            Event::ReviewClosed { at, close, rejected, .. } => {
+            Event::ReviewClosed { at, close, kept, rejected } => {
                 if let Some(review) = &mut self.step_mut(*at, now).review {
                     review.closed = Some(close.clone());
+                    review.kept.clone_from(kept);
                     review.rejected.clone_from(rejected);
                 }
             }
@@ -243,6 +245,7 @@ impl RunState {
                 self.best_step = record.best_step;
                 let step = self.step_mut(record.at, now);
                 step.record = Some((**record).clone());
+                step.current_hash.clone_from(current_hash);
                 step.finished_at = Some(now);
             }
             Event::TestFinished { outcome } => self.test = Some(outcome.clone()),

@@ -71,6 +71,9 @@ pub struct ReviewState {
     #[serde(default)]
     pub on_timeout: TimeoutPolicy,
     pub closed: Option<ReviewClose>,
+    /// What the review left to be applied, amendments included.
+    #[serde(default)]
+    pub kept: Vec<Edit>,
     pub rejected: Vec<RejectedEdit>,
 }
 
@@ -119,6 +122,9 @@ pub struct StepState {
     pub eval: Option<String>,
     pub gate: Option<GateDecision>,
     pub record: Option<StepRecord>,
+    /// The current skill after the step; "" before its end.
+    #[serde(default)]
+    pub current_hash: String,
     /// Unix milliseconds: first event and the start of each phase seen.
     pub started_at: u64,
     pub finished_at: Option<u64>,
