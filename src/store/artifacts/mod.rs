@@ -18,12 +18,15 @@ mod tests;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::file::write_if_changed;
 use super::{RunDir, StoreError};
-use crate::event::RunState;
+use crate::config::Config;
+use crate::domain::Split;
+use crate::event::{ItemResult, RunState};
 
 /// Writes what a step changed, as far as the step has got: `steps/step_NNNN/…`, the skill after it, the best skill,
 /// history and runtime state. An unknown step changes nothing.
@@ -31,7 +34,7 @@ use crate::event::RunState;
 /// # Errors
 /// The disk's.
 pub fn write_step(run: &RunDir, state: &RunState, step: u32) -> Result<(), StoreError> {
-    let output = Output { run, thorough: false };
+    let output = Output::of(run);
     match state.steps.iter().find(|candidate| candidate.at.step == step) {
         Some(step) => {
             step::write(&output, state, step)?;
@@ -48,7 +51,7 @@ pub fn write_step(run: &RunDir, state: &RunState, step: u32) -> Result<(), Store
 /// # Errors
 /// The disk's.
 pub fn write_epoch(run: &RunDir, state: &RunState, epoch: u32) -> Result<(), StoreError> {
-    let output = Output { run, thorough: false };
+    let output = Output::of(run);
     epoch::write(&output, state, epoch)?;
     if let Some(last) = state.steps.iter().rfind(|step| step.at.epoch == epoch) {
         run::write_skill_after(&output, state, last)?;
@@ -62,7 +65,7 @@ pub fn write_epoch(run: &RunDir, state: &RunState, epoch: u32) -> Result<(), Sto
 /// # Errors
 /// An unreadable `config.toml`, or the disk's.
 pub fn write_run(run: &RunDir, state: &RunState) -> Result<(), StoreError> {
-    run::write(&Output { run, thorough: false }, state)
+    run::write(&Output::of(run), &Config::read_resolved(&run.config_toml())?, state)
 }
 
 /// Writes everything: to be called when a run is opened again, since a crash may have come between an event and
@@ -71,7 +74,7 @@ pub fn write_run(run: &RunDir, state: &RunState) -> Result<(), StoreError> {
 /// # Errors
 /// As [`write_run`].
 pub fn project(run: &RunDir, state: &RunState) -> Result<(), StoreError> {
-    let output = Output { run, thorough: true };
+    let output = Output { thorough: true, ..Output::of(run) };
     for step in &state.steps {
         step::write(&output, state, step)?;
         run::write_skill_after(&output, state, step)?;
@@ -80,20 +83,35 @@ pub fn project(run: &RunDir, state: &RunState) -> Result<(), StoreError> {
     for epoch in epochs {
         epoch::write(&output, state, epoch)?;
     }
-    run::write(&output, state)
+    run::write(&output, &Config::read_resolved(&run.config_toml())?, state)
+}
+
+/// Writes a rollout folder outside of any run: `results.jsonl` with the split in every row, and `predictions/`.
+///
+/// # Errors
+/// The disk's.
+pub fn write_rollouts<'a>(
+    folder: &Path,
+    results: impl IntoIterator<Item = (Split, &'a ItemResult)>,
+) -> Result<(), StoreError> {
+    rollouts::write_with_split(&Output { root: folder, thorough: true }, results)
 }
 
 /// Where projections go.
 struct Output<'a> {
-    run: &'a RunDir,
+    root: &'a Path,
     /// Look into rollout folders that seem to be written: a crash may have lost some of their small files.
     thorough: bool,
 }
 
-impl Output<'_> {
-    /// Pretty JSON (indent 2, non-ASCII kept) at a path relative to the run.
+impl<'a> Output<'a> {
+    fn of(run: &'a RunDir) -> Self {
+        Self { root: run.path(), thorough: false }
+    }
+
+    /// Pretty JSON (indent 2, non-ASCII kept) at a path relative to the root.
     fn json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
-        let path = self.run.path().join(name);
+        let path = self.root.join(name);
         let mut bytes = serde_json::to_vec_pretty(value)
             .map_err(|source| StoreError::Encode { path: path.clone(), source })?;
         bytes.push(b'\n');
@@ -101,7 +119,7 @@ impl Output<'_> {
     }
 
     fn text(&self, name: &str, text: &str) -> Result<(), StoreError> {
-        write_if_changed(&self.run.path().join(name), text.as_bytes(), true)
+        write_if_changed(&self.root.join(name), text.as_bytes(), true)
     }
 
     /// JSON lines, or no file when there are none.
@@ -114,12 +132,12 @@ impl Output<'_> {
 
     /// Nothing is to be done for the folder whose last file is `name`.
     fn holds(&self, name: &str, text: &str) -> bool {
-        !self.thorough && fs::read(self.run.path().join(name)).is_ok_and(|present| present == text.as_bytes())
+        !self.thorough && fs::read(self.root.join(name)).is_ok_and(|present| present == text.as_bytes())
     }
 
     /// Takes away what an earlier state had and this one has not (the summary of a cancelled run that goes on).
     fn remove(&self, name: &str) -> Result<(), StoreError> {
-        let path = self.run.path().join(name);
+        let path = self.root.join(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io("remove", &path)(error)),
             Ok(()) | Err(_) => Ok(()),
@@ -128,6 +146,6 @@ impl Output<'_> {
 
     /// One of many small files: not fsynced, because [`project`] makes a lost one again.
     fn transcript(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        write_if_changed(&self.run.path().join(name), bytes, false)
+        write_if_changed(&self.root.join(name), bytes, false)
     }
 }

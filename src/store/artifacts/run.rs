@@ -22,8 +22,8 @@ const EVALUATIONS: [(EvalPurpose, &str, bool); 5] = [
     (EvalPurpose::TestFinal, "test_eval_final", true),
 ];
 
-pub(super) fn write(output: &Output, state: &RunState) -> Result<(), StoreError> {
-    let config = flat_config(&Config::read_resolved(&output.run.config_toml())?, state);
+pub(super) fn write(output: &Output, config: &Config, state: &RunState) -> Result<(), StoreError> {
+    let config = flat_config(config, state);
     output.json("config.json", &config)?;
     write_skill(output, state, 0, &state.initial_hash)?;
     for (purpose, folder, test) in EVALUATIONS {
