@@ -15,6 +15,7 @@ use crate::domain::{
 use crate::env::{Environment, RolloutContext};
 use crate::event::{Event, ItemResult};
 use crate::model::{ChatModel, LiveSink};
+use crate::optim::Prompts;
 
 /// Everything that tasks of one run share.
 pub struct Workshop {
@@ -25,6 +26,7 @@ pub struct Workshop {
     pub journal: Arc<Journal>,
     pub steering: Arc<Steering>,
     pub live: LiveSink,
+    pub prompts: Prompts,
     /// Bounds rollouts in flight (`env.workers`).
     pub rollout_slots: Arc<Semaphore>,
     /// Bounds optimiser calls in flight (`gradient.analyst_workers`).

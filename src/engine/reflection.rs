@@ -12,7 +12,7 @@ use crate::domain::{
 use crate::event::{Event, LogLevel};
 use crate::optim::{
     FinalMerge, MergePlan, Minibatch, analyst_reply, final_fallback, final_merge, first_edits, merge_reply,
-    minibatches, optimizer_prompt, ranked_edits, within_budget,
+    minibatches, ranked_edits, within_budget,
 };
 
 /// What one analyst call yielded.
@@ -105,7 +105,7 @@ fn start_analyst(
     };
     let path = format!("{}/analyst/b{batch}/{}{index:03}", lesson.at.path(), source_word(source));
     let mode = shop.config.optimizer.skill_update_mode;
-    let request = shop.optimizer_request(path, "analyst", optimizer_prompt(&brief), brief);
+    let request = shop.optimizer_request(path, "analyst", shop.prompts.render(&brief), brief);
     let key = request.key(shop.optimizer.label());
     let result = match shop.journal.effect(&key)? {
         Some(Event::AnalysisFinished { patch, failures, note, usage, .. }) => {
@@ -267,7 +267,7 @@ async fn merge_call(
         meta_skill: String::new(),
     };
     let path = format!("{}/merge/{place}", lesson.at.path());
-    let request = shop.optimizer_request(path, "merge", optimizer_prompt(&brief), brief);
+    let request = shop.optimizer_request(path, "merge", shop.prompts.render(&brief), brief);
     Ok(match shop.call_optimizer(&request).await? {
         Ok(reply) => {
             let level = source.is_some().then_some(level);
@@ -317,7 +317,7 @@ pub async fn select(
                 meta_skill: String::new(),
             };
             let path = format!("{}/rank", at.path());
-            let request = shop.optimizer_request(path, "ranking", optimizer_prompt(&brief), brief);
+            let request = shop.optimizer_request(path, "ranking", shop.prompts.render(&brief), brief);
             let ranked = match shop.call_optimizer(&request).await? {
                 Ok(reply) => {
                     usage = reply.usage;

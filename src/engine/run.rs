@@ -1,6 +1,6 @@
 //! A run from its first event to its last: baseline, epochs of steps, the final test.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -24,6 +24,7 @@ use crate::event::{
 };
 use crate::gate::{paired_gain, summarize};
 use crate::model::ChatModel;
+use crate::optim::Prompts;
 use crate::store::{RunDir, RunLock, StoreError, write_run, write_step};
 
 /// Live lines a lagging subscriber may miss.
@@ -151,6 +152,8 @@ async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop
         journal: parts.journal,
         steering,
         live,
+        prompts: Prompts::new(BTreeMap::new(), config.gradient.max_trajectory_chars)
+            .map_err(|error| Stop::Failed(error.to_string()))?,
         config,
     });
     let mut run = Run::begin(shop, data, plan, skill, parts.run_dir).await?;

@@ -4,6 +4,7 @@
 mod analyst;
 mod appendix;
 mod apply;
+mod briefing;
 mod deep;
 mod extract;
 mod lr;
@@ -42,7 +43,7 @@ pub use meta_reflect::{HistoryStep, Selected, epoch_history, meta_reflect_mode, 
 pub use meta_skill::meta_skill_reply;
 pub use minibatch::{Minibatch, minibatches};
 pub use pairs::{PairInput, comparison_pairs, kept_pairs, pair_counts, safe_pair_id};
-pub use prompts::optimizer_prompt;
+pub use prompts::{Prompts, UnknownPrompt};
 pub use reply::ReplyFault;
 pub use rewrite::{full_rewrite, rewrite_reply, with_regions_of};
 pub use schedule::edit_budget;
