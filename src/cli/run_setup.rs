@@ -65,6 +65,8 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         skill,
         data: task.data,
         env: task.environment,
+        prompts: crate::optim::Prompts::new(Default::default(), 12_000)
+            .map_err(|error| anyhow::anyhow!("{error}"))?,
         target: stack.target,
         optimizer: stack.optimizer,
         journal,

@@ -147,6 +147,7 @@ async fn roll_out(scoring: &Scoring<'_>, draw: Draw<'_>, quiet: &LiveSink) -> Re
         path: &path,
         stage: "evaluation",
         sampling: sampling(scoring.config.train.seed, &scoring.config.model.target, &seeded),
+        readout: None,
         live: quiet,
     };
     match scoring.env.rollout(item, &scoring.skills[arm], context).await {

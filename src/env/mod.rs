@@ -37,12 +37,17 @@ pub struct RolloutContext<'a> {
     /// Stage for usage accounting: `rollout` or `evaluation`.
     pub stage: &'a str,
     pub sampling: Sampling,
+    /// A diagnostic instruction that the prompt ends with (deep reflection).
+    pub readout: Option<&'a str>,
     pub live: &'a LiveSink,
 }
 
 pub trait Environment: Send + Sync {
     /// Kind and version of templates, extraction and scorer; part of evaluation fingerprints.
     fn version(&self) -> &str;
+
+    /// Reference material of a training item for the optimizer's second look, which it must not reveal; "" without any.
+    fn reference(&self, item: &Item) -> String;
 
     /// Runs the target on one item and scores the reply. An unanswered call is an error, never a score.
     fn rollout<'a>(

@@ -146,7 +146,10 @@ impl QaEnv {
         let unusable =
             |message: String| ModelError::Prompt { message: format!("item {:?}: {message}", item.id) };
         let references = self.references(item).map_err(unusable)?;
-        let rendered = self.render(item, skill).map_err(unusable)?;
+        let mut rendered = self.render(item, skill).map_err(unusable)?;
+        if let Some(readout) = context.readout {
+            rendered.user = format!("{}\n\n## Training readout\n\n{readout}", rendered.user.trim_end());
+        }
         let request = ChatRequest {
             path: context.path.to_owned(),
             role: Role::Target,
@@ -181,6 +184,10 @@ impl QaEnv {
 impl Environment for QaEnv {
     fn version(&self) -> &str {
         &self.version
+    }
+
+    fn reference(&self, item: &Item) -> String {
+        item.fields.get("reference_text").and_then(Value::as_str).unwrap_or_default().trim().to_owned()
     }
 
     fn rollout<'a>(

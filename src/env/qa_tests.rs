@@ -69,6 +69,7 @@ async fn rollout(
         path: "e01/s001/rollout/x#0",
         stage: "rollout",
         sampling,
+        readout: None,
         live: &live,
     };
     let result = environment.rollout(&item(), SKILL, context).await;
