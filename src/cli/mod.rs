@@ -10,6 +10,7 @@ mod eval;
 mod failure;
 mod foreground;
 mod host;
+mod json_lines;
 mod launch;
 mod locate;
 mod ls;
@@ -51,8 +52,10 @@ enum Command {
     Replay(replay::Args),
     /// Look at a run and steer it from scripts
     Ctl(ctl::Args),
-    /// Score a skill on one split, without training
+    /// Score a skill, or compare two, without training
     Eval(eval::Args),
+    /// What a run came to, and where each line of its best skill came from
+    Report(report::Args),
     /// Check that this machine has what planish needs
     Doctor(doctor::Args),
     /// Print every configuration key with its type, default and meaning
@@ -85,6 +88,7 @@ pub fn main() -> ExitCode {
         Command::Replay(args) => block_on(replay::run(args)),
         Command::Ctl(args) => block_on(ctl::run(args)),
         Command::Eval(args) => block_on(eval::run(args)),
+        Command::Report(args) => report::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),
         Command::MockServe(args) => block_on(mock_serve::run(args)),
