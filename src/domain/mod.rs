@@ -2,13 +2,16 @@
 //! No IO, no async, no formatting for a screen.
 
 mod analysis;
+mod bucket;
 mod chat;
 mod edit;
 mod effect;
 mod epoch;
+mod exact_sum;
 mod gate;
 mod item;
 mod phase;
+mod proposal;
 mod record;
 mod review;
 mod rollout;
@@ -17,6 +20,7 @@ mod turn;
 mod update;
 
 pub use analysis::{Brief, FailedAttempt, FailureNote, StepMemory, TokenUsage, Trajectory};
+pub use bucket::{Bucket, TypeBuckets};
 pub use chat::{ChatReply, ChatRequest, FinishReason, Message, Prompt, Role, Sampling, Speaker, Usage};
 pub use edit::{Edit, EditOp, EditOutcome, EditReport, EditStatus, Patch, Priority, SourceType};
 pub use effect::{EffectKey, fingerprint, short_hash};
@@ -24,8 +28,9 @@ pub use epoch::{
     ComparisonPair, EpochStage, MetaReflect, MetaSkill, PairCategory, PairPolicy, PairSide, SlowUpdate,
     StageAction,
 };
+pub use exact_sum::ExactSum;
 pub use gate::{GateDecision, GateMetric, GateScore, Verdict};
-pub use item::{Dataset, Evaluator, HeldOut, Item, Split};
+pub use item::{Dataset, Evaluator, HeldOut, Item, Split, UnknownSplit};
 pub use phase::Phase;
 pub use record::{ApplySummary, BatchRecord, StepRecord, StepRef};
 pub use review::{Author, Decision, ReviewClose, ReviewMode, TimeoutPolicy};

@@ -95,6 +95,13 @@ impl Splits {
         Ok(())
     }
 
+    /// [`Self::write`]s data divided by ratio into a folder of its own below `root`, named after what divided it.
+    pub(super) fn write_below(&self, root: &Path, env: &str) -> Result<(), DataError> {
+        let Some(Division { ratio, seed, .. }) = &self.divided else { return Ok(()) };
+        let name = format!("{env}_{}_seed{seed}", ratio.replace(':', "-"));
+        self.write(&root.join("_generated_splits").join(name))
+    }
+
     /// Writes `train|val|test/items.json` and `split_manifest.json` under `folder` for data divided by ratio; nothing
     /// for other data. Rewrites what an earlier start left.
     pub(super) fn write(&self, folder: &Path) -> Result<(), DataError> {

@@ -116,3 +116,40 @@ fn the_first_unusable_row_of_the_file_is_named_whatever_the_shuffle() {
         assert!(told.starts_with("rows.jsonl, line 7: ") && told.contains("rows.jsonl, line 1;"), "{told}");
     }
 }
+
+#[test]
+fn a_division_is_kept_in_the_run_folder_and_rewritten_on_each_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = folder.path().join("rows.jsonl");
+    let text: String = (0..12).map(|id| ROW.replace(":1", &format!(":{id}"))).collect();
+    std::fs::write(&rows, text).unwrap();
+    let mut config = Config::default();
+    config.env.data_path = rows.display().to_string();
+    config.env.split_ratio = " 2:1 :1".into();
+    let run = folder.path().join("run");
+    let file = run.join("_generated_splits/qa_2-1-1_seed42/train/items.json");
+    for _ in 0..2 {
+        let task = Task::open(&config, Some(&run)).unwrap();
+        let written: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let ids: Vec<String> = written.iter().map(|row| row["id"].to_string()).collect();
+        assert_eq!(ids, task.data.train.iter().map(|item| item.id.clone()).collect::<Vec<_>>());
+        std::fs::write(&file, "torn").unwrap();
+    }
+    // A start that is refused leaves nothing.
+    config.train.train_size = 5;
+    let refused = folder.path().join("refused");
+    assert!(Task::open(&config, Some(&refused)).is_err() && !refused.exists());
+    // A folder of one's own takes the place of the one in the run.
+    config.train.train_size = 0;
+    config.env.benchmark.split_output_dir = folder.path().join("own").display().to_string();
+    assert!(Task::open(&config, Some(&refused)).is_ok() && !refused.exists());
+    assert!(folder.path().join("own/split_manifest.json").is_file());
+}
+
+#[test]
+fn a_benchmark_of_another_version_is_refused_by_name() {
+    let mut config = demo();
+    config.env.benchmark.name = Benchmark::Officeqa;
+    let told = Task::open(&config, None).err().unwrap().to_string();
+    assert!(told.starts_with("env.name: the benchmark officeqa is not part of this version"), "{told}");
+}
