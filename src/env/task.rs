@@ -78,15 +78,15 @@ impl Task {
     }
 }
 
-/// Training items of a run: as many as the split has, and as many as was configured unless that was 0.
-pub fn train_size(configured: usize, loaded: usize) -> Option<usize> {
-    (loaded > 0 && (configured == 0 || configured == loaded)).then_some(loaded)
-}
-
 fn env_name(kind: EnvKind) -> &'static str {
     match kind {
         EnvKind::Qa => "qa",
     }
+}
+
+/// Training items of a run: as many as the split has, and as many as was configured unless that was 0.
+pub fn train_size(configured: usize, loaded: usize) -> Option<usize> {
+    (loaded > 0 && (configured == 0 || configured == loaded)).then_some(loaded)
 }
 
 fn into_item(placed: PlacedItem) -> Item {
