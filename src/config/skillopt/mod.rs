@@ -14,7 +14,7 @@ mod translate;
 mod values;
 mod yaml;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use super::roles::{default_model, label, role_backends};
 pub use error::ImportError;
@@ -41,7 +41,7 @@ pub struct Imported {
 /// # Errors
 /// What cannot be read, or everything that has a value SkillOpt would refuse.
 pub fn import(path: &Path, options: &[String], out: Option<&Path>) -> Result<Imported, ImportError> {
-    let current = folder_of(Path::new("x"));
+    let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let folders = Folders { current, out: out.map(folder_of) };
     let translation = Translation::of(&Merged::load(path, options)?, &folders);
     if !translation.errors.is_empty() {

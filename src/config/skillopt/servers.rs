@@ -25,6 +25,12 @@ fn first<'a>(flat: &'a Flat, names: &[String]) -> Option<(&'a str, &'a FlatEntry
     names.iter().find_map(|name| given(flat, name))
 }
 
+/// The environment variable for the first key of several that the file holds.
+fn variable(flat: &Flat, names: &[String]) -> Option<String> {
+    let held = |name: &&String| flat.get(*name).is_some_and(|flat| !flat.entry.node.is_blank());
+    names.iter().find(held).and_then(|name| secret_variable(name))
+}
+
 fn text(value: impl Into<String>) -> Option<Value> {
     Some(Value::String(value.into()))
 }
@@ -43,7 +49,9 @@ impl Translation {
                 && named(role) != Some(backend.as_str())
                 && backend != "openai_chat"
             {
-                notes.push(format!("follows from {} = {label:?} ({})", entry.written, entry.entry.place));
+                let meant =
+                    if label == "openai" { ", which SkillOpt takes for the Codex program" } else { "" };
+                notes.push(format!("from {} = {label:?}{meant} ({})", entry.written, entry.entry.place));
             }
             self.role(flat, role, &backend, &label, notes);
         }
@@ -135,8 +143,7 @@ impl Translation {
                 self.set(base_url, None, vec![note.into()]);
             }
         }
-        let key = first(flat, &both("api_key")).and_then(|(_, entry)| secret_variable(&entry.written));
-        match key {
+        match variable(flat, &both("api_key")) {
             Some(variable) => self.set(api_key_env, text(variable), Vec::new()),
             None if plain => {}
             None => self.set(api_key_env, text("AZURE_OPENAI_API_KEY"), Vec::new()),
@@ -145,9 +152,7 @@ impl Translation {
 
     /// The variable that is to hold a key which was written in the file.
     fn key(&mut self, flat: &Flat, api_key_env: &'static str, role: &str, name: &str) {
-        if let Some((_, entry)) = first(flat, &[format!("{role}_{name}"), name.to_owned()])
-            && let Some(variable) = secret_variable(&entry.written)
-        {
+        if let Some(variable) = variable(flat, &[format!("{role}_{name}"), name.to_owned()]) {
             self.set(api_key_env, text(variable), Vec::new());
         }
     }

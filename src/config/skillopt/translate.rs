@@ -11,6 +11,7 @@ use super::layers::{Dropped, Merged};
 use super::node::{Entry, Node, Place};
 use super::values;
 use crate::config::aliases::{self, Name};
+use crate::config::backends::Backend;
 use crate::config::error::{self, ConfigError};
 use crate::config::keys::{self, Key, Kind};
 use crate::config::value::Complaint;
@@ -38,12 +39,15 @@ pub struct Folders {
     pub out: Option<PathBuf>,
 }
 
-/// SkillOpt's own value where its file leaves a key out and planish's default is another.
-const LEFT_OUT: [(&str, Value); 3] = [
-    ("optimizer.use_slow_update", Value::Boolean(false)),
-    ("optimizer.use_meta_skill", Value::Boolean(false)),
-    ("evaluation.eval_test", Value::Boolean(true)),
-];
+/// What SkillOpt's code does where its files leave a key out and planish's default is another.
+fn when_left_out() -> [(&'static str, Value); 4] {
+    [
+        ("optimizer.lr_scheduler", Value::String("constant".into())),
+        ("optimizer.use_slow_update", Value::Boolean(false)),
+        ("optimizer.use_meta_skill", Value::Boolean(false)),
+        ("model.rewrite_reasoning_effort", Value::String("high".into())),
+    ]
+}
 
 /// Values that SkillOpt's base file writes out and that planish has anyway when a key is not set.
 fn is_implied(key: &str, value: &Value) -> bool {
@@ -114,15 +118,21 @@ impl Translation {
         }
     }
 
-    /// What SkillOpt's code does when its files say nothing.
     fn left_out(&mut self, flat: &Flat) {
-        let scheduler = ("optimizer.lr_scheduler", Value::String("constant".into()));
-        let rewrite = ("model.rewrite_reasoning_effort", Value::String("high".into()));
-        for (key, value) in LEFT_OUT.into_iter().chain([scheduler, rewrite]) {
-            let given = flat.get(&aliases::flat_name(key)).is_some_and(|flat| flat.entry.node != Node::Null);
-            if !given {
-                self.set(key, Some(value), vec!["not set there: what SkillOpt does then".into()]);
+        let given =
+            |key: &str| flat.get(&aliases::flat_name(key)).is_some_and(|flat| flat.entry.node != Node::Null);
+        let note = || vec!["not set there: what SkillOpt does then".to_owned()];
+        for (key, value) in when_left_out() {
+            if !given(key) {
+                self.set(key, Some(value), note());
             }
+        }
+        let trace = "model.codex_trace_to_optimizer";
+        let is_codex = |setting: &Setting| {
+            setting.value.as_ref().and_then(Value::as_str) == Some(Backend::CodexExec.word())
+        };
+        if !given(trace) && self.settings.get("model.target.backend").is_some_and(is_codex) {
+            self.set(trace, Some(Value::Boolean(false)), note());
         }
         let reflact = |written: &str| ["teacher", "student"].iter().any(|word| written.contains(word));
         let gated = "optimizer.slow_update_gate_with_selection";
