@@ -18,6 +18,7 @@ mod ls;
 mod mock_serve;
 mod output;
 mod present;
+mod prompts;
 mod replay;
 mod report;
 mod resume;
