@@ -107,6 +107,9 @@ pub enum Pick {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
+    /// What tests call it; requests it answered are remembered with it.
+    #[serde(default)]
+    pub name: String,
     /// Regular expression on the last message, or on the text prompt; absent: any.
     #[serde(default)]
     pub matches: Option<String>,
@@ -128,6 +131,14 @@ pub struct Chaos {
     pub faults: Vec<Fault>,
 }
 
+/// Token counts that every answer reports, whatever its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FixedUsage {
+    pub prompt_tokens: u64,
+    pub completion_tokens: u64,
+}
+
 /// A whole script. The first rule that matches answers; a request that none matches gets status 404.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -139,6 +150,8 @@ pub struct Script {
     pub chunk_delay_ms: u64,
     /// Leave usage out of answers.
     pub no_usage: bool,
+    /// Absent: a quarter of the characters.
+    pub usage: Option<FixedUsage>,
     pub chaos: Option<Chaos>,
     pub rules: Vec<Rule>,
 }
@@ -211,10 +224,11 @@ impl Playbook {
         &self.script
     }
 
-    /// Decides on one request: `system` and `last` are its messages, `body` is all of it.
-    pub(super) fn act(&mut self, system: &str, last: &str, body: &str) -> Act {
+    /// Decides on one request: `system` and `last` are its messages, `body` is all of it. The text is the name of the
+    /// rule that answers; "" without one.
+    pub(super) fn act(&mut self, system: &str, last: &str, body: &str) -> (Act, String) {
         if let Some(fault) = self.chaos(body) {
-            return Act::Fault(fault);
+            return (Act::Fault(fault), String::new());
         }
         for (rule, (matches, on_system, count)) in self.script.rules.iter().zip(&mut self.rules) {
             let hit = matches.as_ref().is_none_or(|pattern| pattern.is_match(last))
@@ -229,14 +243,15 @@ impl Playbook {
                 Pick::Sequence => *count,
             };
             *count += 1;
-            return rule.answers[index.min(n - 1)].act(matches.as_ref(), last);
+            return (rule.answers[index.min(n - 1)].act(matches.as_ref(), last), rule.name.clone());
         }
-        Act::Fault(Fault::Status {
+        let unmatched = Fault::Status {
             status: 404,
             code: Some("no_rule".into()),
             message: Some("no rule of the mock script matches".into()),
             headers: HashMap::new(),
-        })
+        };
+        (Act::Fault(unmatched), String::new())
     }
 
     fn chaos(&mut self, body: &str) -> Option<Fault> {
@@ -282,7 +297,7 @@ fn draw(texts: &[&str]) -> f64 {
 mod tests {
     use super::*;
 
-    fn text(act: Act) -> String {
+    fn text((act, _): (Act, String)) -> String {
         match act {
             Act::Reply { text, .. } => text,
             Act::Fault(fault) => format!("{fault:?}"),
@@ -298,6 +313,7 @@ mod tests {
             system = "analyst"
             answers = ["{}"]
             [[rules]]
+            name = "city"
             matches = "in (\\w+)"
             answers = [{ text = "$1", expand = true }]
             [[rules]]
@@ -308,10 +324,12 @@ mod tests {
         .unwrap();
         let mut book = Playbook::new(script).unwrap();
         assert_eq!(text(book.act("you are an analyst", "in Rome", "")), "{}");
-        assert_eq!(text(book.act("", "lives in Rome", "")), "Rome");
+        let (act, rule) = book.act("", "lives in Rome", "");
+        assert_eq!(rule, "city");
+        assert_eq!(text((act, rule)), "Rome");
         assert!(text(book.act("", "x", "")).contains("429"));
         assert_eq!(text(book.act("", "x", "")), "fine");
-        assert_eq!([book.act("", "x", ""), book.act("", "x", "")], [(); 2].map(|()| Act::Fault(Fault::Hang)));
+        assert_eq!([book.act("", "x", ""), book.act("", "x", "")], [(); 2].map(|()| (Act::Fault(Fault::Hang), String::new())));
     }
 
     #[test]
