@@ -5,8 +5,12 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod data;
+mod e2e;
 mod gate;
 mod optim;
+#[path = "../support/recorded_run.rs"]
+#[allow(dead_code)]
+mod recorded_run;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,6 +24,7 @@ const GROUPS: &[(&str, Runner, &[&str])] = &[
     ("aggregate", optim::aggregate, &["stage", "max_completion_tokens", "retries"]),
     ("apply_patch", optim::apply_patch, &["error"]),
     ("batches", data::batches, &[]),
+    ("e2e_run", e2e::e2e_run, &[]),
     ("gate", gate::gate, &[]),
     ("json_extract", optim::json_extract, &[]),
     ("optimizer_calls", optim::optimizer_calls, &["call"]),
