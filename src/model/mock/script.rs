@@ -195,6 +195,7 @@ pub(super) struct Playbook {
     script: Script,
     rules: Vec<(Option<Regex>, Option<Regex>, usize)>,
     seen: HashMap<String, u32>,
+    answered: String,
 }
 
 /// What the server shall do with one request.
@@ -217,18 +218,23 @@ impl Playbook {
             };
             rules.push((compile(&rule.matches)?, compile(&rule.system)?, 0));
         }
-        Ok(Self { script, rules, seen: HashMap::new() })
+        Ok(Self { script, rules, seen: HashMap::new(), answered: String::new() })
     }
 
     pub(super) fn script(&self) -> &Script {
         &self.script
     }
 
-    /// Decides on one request: `system` and `last` are its messages, `body` is all of it. The text is the name of the
-    /// rule that answers; "" without one.
-    pub(super) fn act(&mut self, system: &str, last: &str, body: &str) -> (Act, String) {
+    /// Name of the rule that the last request was answered by; "" where none did or it has no name.
+    pub(super) fn answered(&self) -> &str {
+        &self.answered
+    }
+
+    /// Decides on one request: `system` and `last` are its messages, `body` is all of it.
+    pub(super) fn act(&mut self, system: &str, last: &str, body: &str) -> Act {
+        self.answered.clear();
         if let Some(fault) = self.chaos(body) {
-            return (Act::Fault(fault), String::new());
+            return Act::Fault(fault);
         }
         for (rule, (matches, on_system, count)) in self.script.rules.iter().zip(&mut self.rules) {
             let hit = matches.as_ref().is_none_or(|pattern| pattern.is_match(last))
@@ -243,15 +249,15 @@ impl Playbook {
                 Pick::Sequence => *count,
             };
             *count += 1;
-            return (rule.answers[index.min(n - 1)].act(matches.as_ref(), last), rule.name.clone());
+            self.answered.clone_from(&rule.name);
+            return rule.answers[index.min(n - 1)].act(matches.as_ref(), last);
         }
-        let unmatched = Fault::Status {
+        Act::Fault(Fault::Status {
             status: 404,
             code: Some("no_rule".into()),
             message: Some("no rule of the mock script matches".into()),
             headers: HashMap::new(),
-        };
-        (Act::Fault(unmatched), String::new())
+        })
     }
 
     fn chaos(&mut self, body: &str) -> Option<Fault> {
@@ -297,7 +303,7 @@ fn draw(texts: &[&str]) -> f64 {
 mod tests {
     use super::*;
 
-    fn text((act, _): (Act, String)) -> String {
+    fn text(act: Act) -> String {
         match act {
             Act::Reply { text, .. } => text,
             Act::Fault(fault) => format!("{fault:?}"),
@@ -324,12 +330,12 @@ mod tests {
         .unwrap();
         let mut book = Playbook::new(script).unwrap();
         assert_eq!(text(book.act("you are an analyst", "in Rome", "")), "{}");
-        let (act, rule) = book.act("", "lives in Rome", "");
-        assert_eq!(rule, "city");
-        assert_eq!(text((act, rule)), "Rome");
+        assert_eq!(text(book.act("", "lives in Rome", "")), "Rome");
+        assert_eq!(book.answered(), "city");
         assert!(text(book.act("", "x", "")).contains("429"));
+        assert_eq!(book.answered(), "");
         assert_eq!(text(book.act("", "x", "")), "fine");
-        assert_eq!([book.act("", "x", ""), book.act("", "x", "")], [(); 2].map(|()| (Act::Fault(Fault::Hang), String::new())));
+        assert_eq!([book.act("", "x", ""), book.act("", "x", "")], [(); 2].map(|()| Act::Fault(Fault::Hang)));
     }
 
     #[test]

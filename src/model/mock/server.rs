@@ -156,7 +156,7 @@ fn decide(shared: &Mutex<Shared>, request: Request, body: Value, chat: bool) -> 
     let text = body.to_string();
     let mut shared = lock(shared);
     shared.count += 1;
-    let (act, rule) = shared.playbook.act(&system, &last, &text);
+    let act = shared.playbook.act(&system, &last, &text);
     let script = shared.playbook.script();
     let reply_length = match &act {
         Act::Reply { text, .. } => text.len(),
@@ -177,6 +177,7 @@ fn decide(shared: &Mutex<Shared>, request: Request, body: Value, chat: bool) -> 
     if shared.seen.len() == KEPT_REQUESTS {
         shared.seen.pop_front();
     }
+    let rule = shared.playbook.answered().to_owned();
     shared.seen.push_back(SeenRequest { path: request.path, headers: request.headers, body, rule });
     (act, latency, shape)
 }
