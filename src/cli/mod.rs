@@ -10,6 +10,8 @@ mod eval;
 mod failure;
 mod foreground;
 mod host;
+mod import;
+mod import_config;
 mod json_lines;
 mod launch;
 mod locate;
@@ -17,6 +19,7 @@ mod ls;
 mod mock_serve;
 mod output;
 mod present;
+mod prompts;
 mod replay;
 mod report;
 mod resume;
@@ -51,6 +54,8 @@ enum Command {
     Replay(replay::Args),
     /// Look at a run and steer it from scripts
     Ctl(ctl::Args),
+    /// Turn a SkillOpt or ReflACT configuration into one of planish's own
+    Import(import::Args),
     /// Score a skill, or compare two, without training
     Eval(eval::Args),
     /// What a run came to, and where each line of its best skill came from
@@ -86,6 +91,7 @@ pub fn main() -> ExitCode {
         Command::Ls(args) => ls::run(&args),
         Command::Replay(args) => block_on(replay::run(args)),
         Command::Ctl(args) => block_on(ctl::run(args)),
+        Command::Import(args) => import::run(&args),
         Command::Eval(args) => block_on(eval::run(args)),
         Command::Report(args) => report::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),

@@ -77,7 +77,11 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
         Some(run) => prepare_again(run, &loaded)?,
         None => {
             let run = RunDir::create(&args.root.path, &name)?;
-            assembly::write_config(&run, &loaded.config)?;
+            assembly::write_config(&run, &loaded.config)
+                .and_then(|()| assembly::keep_prompts(&run, &loaded.config))
+                .inspect_err(|_| {
+                    let _ = std::fs::remove_dir_all(run.path());
+                })?;
             run
         }
     };

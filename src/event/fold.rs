@@ -327,11 +327,7 @@ impl RunState {
 
     /// Scores and candidates of a gated stage.
     fn stage_finished(&mut self, at: StepRef, stage: &EpochStage) {
-        let (candidate, decision) = match stage {
-            EpochStage::SlowUpdate(found) => (found.candidate.as_ref(), found.decision.as_ref()),
-            EpochStage::MetaReflect(found) => (found.candidate.as_ref(), found.decision.as_ref()),
-            EpochStage::MetaSkill(_) => (None, None),
-        };
+        let (candidate, decision) = stage.candidate();
         if let Some(candidate) = candidate {
             self.remember(candidate, at.step, decision.is_some_and(|decision| decision.verdict.accepted()));
         }
