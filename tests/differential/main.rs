@@ -87,7 +87,8 @@ fn batches_hold_the_same_items_in_the_planned_order() {
     ];
     for (step, batch) in (1..).zip(batches) {
         let name = format!("steps/step_{step:04}/rollout/results.jsonl");
-        let ids = |rows: Value| rows.as_array().unwrap().iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
+        let ids =
+            |rows: Value| rows.as_array().unwrap().iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
         let ours = ids(REPLAY.json(&name));
         assert_eq!(ours, batch, "step {step}");
         let (mut ours, mut recorded) = (ours, ids(read_json(&fixture("skillopt_run").join(name))));

@@ -60,7 +60,8 @@ pub fn fixture(name: &str) -> PathBuf {
 /// JSON, or the rows of JSON lines.
 pub fn read_json(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let parse = |text: &str| serde_json::from_str(text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let parse =
+        |text: &str| serde_json::from_str(text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     if path.extension().is_some_and(|extension| extension == "jsonl") {
         Value::Array(text.lines().map(parse).collect())
     } else {

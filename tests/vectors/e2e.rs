@@ -57,7 +57,12 @@ fn steps(recorded: &Value) -> Value {
 fn batch_seeds() -> Value {
     let history = REPLAY.json("history.json");
     let seeds = |row: &Value| -> Value {
-        row["accumulation_batches"].as_array().unwrap().iter().map(|batch| batch["batch_seed"].clone()).collect()
+        row["accumulation_batches"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|batch| batch["batch_seed"].clone())
+            .collect()
     };
     history.as_array().unwrap().iter().map(seeds).collect()
 }
