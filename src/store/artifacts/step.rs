@@ -3,7 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{Output, rollouts};
-use crate::domain::{Edit, Phase, ProbeExample, Rewrite, SourceType, UpdateMode, Verdict};
+use crate::domain::{
+    Edit, FailedItem, MinibatchNotes, Phase, ProbeExample, Rewrite, SourceType, UpdateMode, Verdict,
+    failure_patterns,
+};
 use crate::event::{Analysis, BatchProbe, EvalPurpose, EvalState, ItemResult, RunState, StepState};
 use crate::store::StoreError;
 
@@ -241,37 +244,44 @@ pub(super) fn seconds(ms: u64) -> Value {
     json!(((ms as f64) / 100.0).round() / 10.0)
 }
 
-/// What the step buffer keeps of the step: failures by reason, and on a rejection what was tried. A step without
-/// usable proposals leaves nothing there.
+/// What the step buffer keeps of the step: failures by kind, and on a rejection what was tried. A step without usable
+/// proposals leaves nothing there.
 fn digest(mode: UpdateMode, step: &StepState) -> Option<Value> {
     let record = step.record.as_ref()?;
     if matches!(record.action, Verdict::SkipNoPatches | Verdict::SkipNoRewrite) {
         return None;
     }
     let scored = || step.rollouts.iter().filter_map(ItemResult::rollout);
-    let mut patterns: Vec<(&str, Vec<&str>)> = Vec::new();
-    for rollout in scored().filter(|rollout| rollout.score.failed()) {
-        let kind = rollout.score.reason.split(':').next().unwrap_or_default().trim();
-        match patterns.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, items)) => items.push(&rollout.item),
-            None => patterns.push((kind, vec![&rollout.item])),
-        }
-    }
+    let failures: Vec<_> = scored()
+        .filter(|rollout| rollout.score.failed())
+        .map(|rollout| FailedItem { id: &rollout.item, reason: &rollout.score.reason })
+        .collect();
+    let notes: Vec<_> = step
+        .analyses
+        .iter()
+        .filter(|analysis| !analysis.deep)
+        .map(|analysis| MinibatchNotes { items: &analysis.items, notes: &analysis.failures })
+        .collect();
+    let patterns: Vec<Value> = failure_patterns(&failures, &notes)
+        .into_iter()
+        .map(|(pattern, count, items)| json!({ "pattern": pattern, "count": count, "task_ids": items }))
+        .collect();
     let mut digest = json!({
         "step": step.at.step,
         "action": record.action,
         "n_total": scored().count(),
-        "n_fail": patterns.iter().map(|(_, items)| items.len()).sum::<usize>(),
-        "failure_patterns": patterns
-            .iter()
-            .map(|(kind, items)| json!({ "pattern": kind, "count": items.len(), "task_ids": items }))
-            .collect::<Vec<_>>(),
+        "n_fail": failures.len(),
+        "failure_patterns": patterns,
     });
     if let (Verdict::Reject, Some(gate)) = (record.action, &step.gate) {
         digest["score_before"] = json!(gate.current.gate);
         digest["score_after"] = json!(gate.candidate.gate);
-        let edits = step.ranked.iter().flat_map(|patch| &patch.edits);
-        digest["rejected_edits"] = edits.map(|edit| short(mode, edit)).collect();
+        // What a reviewer struck out was not tried.
+        let tried = match &step.review {
+            Some(review) => review.kept.as_slice(),
+            None => step.ranked.as_ref().map_or(&[][..], |patch| &patch.edits),
+        };
+        digest["rejected_edits"] = tried.iter().map(|edit| short(mode, edit)).collect();
     }
     Some(digest)
 }
