@@ -1,6 +1,7 @@
 //! From a configuration to a running engine: the one place where config, data, models, store and engine meet.
 //! Everything that can be wrong with a run before it starts is found here (exit code 2).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use crate::env::Task;
 use crate::event::{Event, LogLevel, Record, RunState};
 use crate::model::local::{LocalModel, LocalSettings};
 use crate::model::{Budget, LocalBackend, ModelStack, StackParts};
+use crate::optim::Prompts;
 use crate::store::{JournalFile, RunDir, RunLock, host_name, project};
 
 /// Takes the lock of a run folder, opens its journal and starts the engine: from the beginning, or from where the
@@ -25,7 +27,7 @@ use crate::store::{JournalFile, RunDir, RunLock, host_name, project};
 pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     let lock = RunLock::acquire(run_dir)?;
     let config = Config::load(&run_dir.config_toml(), &[])?.config;
-    let task = Task::open(&config, None)?;
+    let task = Task::open(&config, Some(run_dir.path()))?;
     let skill = match config.env.skill_init.as_str() {
         "" => Skill::new(""),
         path => Skill::new(read_skill(Path::new(path))?),
@@ -57,6 +59,7 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         record(&journal, Event::ConfigChanged { keys: changed })?;
     }
     let config_json = serde_json::to_value(&config)?;
+    let prompts = Prompts::new(BTreeMap::new(), config.gradient.max_trajectory_chars)?;
     Ok(crate::engine::start(EngineParts {
         name: run_dir.name(),
         config_hash: fingerprint([config_json.to_string().as_str()]),
@@ -65,6 +68,7 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         skill,
         data: task.data,
         env: task.environment,
+        prompts,
         target: stack.target,
         optimizer: stack.optimizer,
         journal,

@@ -2,10 +2,12 @@
 //! No IO, no async, no formatting for a screen.
 
 mod analysis;
+mod bucket;
 mod chat;
 mod edit;
 mod effect;
 mod epoch;
+mod exact_sum;
 mod gate;
 mod item;
 mod phase;
@@ -18,15 +20,17 @@ mod turn;
 mod update;
 
 pub use analysis::{Brief, FailedAttempt, FailureNote, StepMemory, TokenUsage, Trajectory};
+pub use bucket::{Bucket, TypeBuckets};
 pub use chat::{ChatReply, ChatRequest, FinishReason, Message, Prompt, Role, Sampling, Speaker, Usage};
 pub use edit::{Edit, EditOp, EditOutcome, EditReport, EditStatus, Patch, Priority, SourceType};
 pub use effect::{EffectKey, fingerprint, short_hash};
 pub use epoch::{
     ComparisonPair, EpochStage, MetaReflect, MetaSkill, PairCategory, PairPolicy, PairSide, SlowUpdate,
-    StageAction,
+    StageAction, StageKind,
 };
+pub use exact_sum::ExactSum;
 pub use gate::{GateDecision, GateMetric, GateScore, Verdict};
-pub use item::{Dataset, Evaluator, HeldOut, Item, Split};
+pub use item::{Dataset, Evaluator, HeldOut, Item, Split, UnknownSplit};
 pub use phase::Phase;
 pub use record::{ApplySummary, BatchRecord, StepRecord, StepRef};
 pub use review::{Author, Decision, ReviewClose, ReviewMode, TimeoutPolicy};
@@ -34,5 +38,6 @@ pub use rollout::{Rollout, Score};
 pub use skill::{Skill, skill_hash};
 pub use turn::Turn;
 pub use update::{
-    AppendixFlush, AppendixSource, DeepProbe, LrControlMode, LrDecision, ProbeExample, Rewrite, UpdateMode,
+    AppendixFlush, AppendixSource, DeepProbe, LrControlMode, LrDecision, ProbeAnswer, ProbeExample, Rewrite,
+    UpdateMode,
 };

@@ -4,9 +4,13 @@
 //! so the same seed, configuration and replies give the same events whatever the concurrency. A resumed engine
 //! runs the same control flow and takes finished effects from the journal.
 
+mod batch;
 mod calls;
+mod epoch;
 mod evaluation;
+mod finish;
 mod journal;
+mod meta_reflect;
 mod plan;
 mod reflection;
 mod review;
@@ -16,11 +20,13 @@ mod service;
 mod steering;
 mod step;
 mod throughput;
+mod update;
+mod verdict;
 
 pub use journal::{Journal, JournalError, now_ms};
 pub use plan::{minimum_calls, run_plan};
 pub use run::{Engine, EngineParts, live_channel, start};
-pub use score_only::score_skill;
+pub use score_only::{ScoredItem, Scoring, score_skills};
 pub use service::RunService;
 pub use steering::Steering;
 

@@ -4,10 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::{Config, EnvKind};
+use crate::config::{Benchmark, Config, EnvKind};
 use crate::domain::{Dataset, HeldOut, Item, Split};
 
 use super::Environment;
+use super::batches::eval_size;
 use super::error::DataError;
 use super::qa::QaEnv;
 use super::rows::PlacedItem;
@@ -20,11 +21,20 @@ pub struct Task {
 }
 
 impl Task {
-    /// Paths in `config` are resolved already. With `split_output`, data divided by ratio is also written there
-    /// (`train|val|test/items.json`, `split_manifest.json`).
+    /// Paths in `config` are resolved already. With `run_folder`, data divided by ratio is also written below it
+    /// (`_generated_splits/<env>_<a-b-c>_seed<seed>/` with `train|val|test/items.json` and `split_manifest.json`).
     ///
     /// Every item of every split is checked: a template or scorer that cannot use it is an error that names the row.
-    pub fn open(config: &Config, split_output: Option<&Path>) -> Result<Self, DataError> {
+    pub fn open(config: &Config, run_folder: Option<&Path>) -> Result<Self, DataError> {
+        let benchmark = config.env.benchmark.name;
+        if benchmark != Benchmark::None {
+            let problem = format!(
+                "the benchmark {} is not part of this version; leave env.name out and describe the task with the \
+                 other keys of [env]",
+                benchmark.word()
+            );
+            return Err(DataError::setting("env.name", problem));
+        }
         let environment = match config.env.kind {
             EnvKind::Qa => QaEnv::new(&config.env)?,
         };
@@ -38,18 +48,9 @@ impl Task {
                 return Err(empty_split(config, split));
             }
         }
-        if let Some(folder) = split_output {
-            splits.write(folder)?;
-        }
-        let limit = if config.env.limit == 0 { usize::MAX } else { config.env.limit };
-        let [train, val, test] = splits.parts.map(|part| part.into_iter().take(limit).map(into_item));
-        let data = Dataset {
-            train: train.collect(),
-            val: val.map(HeldOut::new).collect(),
-            test: test.map(HeldOut::new).collect(),
-        };
-        let (wanted, loaded) = (config.train.train_size, data.train.len());
-        if wanted != 0 && wanted != loaded {
+        let kept = |part: &[PlacedItem]| eval_size(config.env.limit, part.len());
+        let (wanted, loaded) = (config.train.train_size, kept(&splits.parts[0]));
+        if train_size(wanted, loaded).is_none() {
             return Err(DataError::setting(
                 "train.train_size",
                 format!(
@@ -57,8 +58,31 @@ impl Task {
                 ),
             ));
         }
+        if let Some(folder) = run_folder {
+            splits.write_below(folder, env_name(config.env.kind))?;
+        }
+        let [train, val, test] = splits.parts.map(|part| {
+            let kept = kept(&part);
+            part.into_iter().take(kept).map(into_item)
+        });
+        let data = Dataset {
+            train: train.collect(),
+            val: val.map(HeldOut::new).collect(),
+            test: test.map(HeldOut::new).collect(),
+        };
         Ok(Self { environment: Arc::new(environment), data })
     }
+}
+
+fn env_name(kind: EnvKind) -> &'static str {
+    match kind {
+        EnvKind::Qa => "qa",
+    }
+}
+
+/// Training items of a run: as many as the split has, and as many as was configured unless that was 0.
+pub fn train_size(configured: usize, loaded: usize) -> Option<usize> {
+    (loaded > 0 && (configured == 0 || configured == loaded)).then_some(loaded)
 }
 
 fn into_item(placed: PlacedItem) -> Item {

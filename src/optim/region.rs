@@ -118,6 +118,21 @@ pub fn contents(skill: &str) -> Vec<&str> {
     protected(skill).into_iter().map(|region| &skill[region]).collect()
 }
 
+/// The pieces of `skill` between its regions, without markers that have no partner.
+pub fn outside(skill: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    for region in protected(skill) {
+        pieces.extend(skill.get(at..region.start));
+        at = at.max(region.end);
+    }
+    pieces.push(&skill[at..]);
+    for marker in MARKERS.iter().flat_map(|pair| [pair.0, pair.1]) {
+        pieces = pieces.into_iter().flat_map(|piece| piece.split(marker)).collect();
+    }
+    pieces
+}
+
 /// How often each marker occurs.
 pub fn marker_counts(skill: &str) -> [usize; 4] {
     let [(a, b), (c, d)] = MARKERS;

@@ -3,7 +3,7 @@
 
 use super::region;
 use super::reply::{ReplyFault, object, required_text, text, texts};
-use crate::domain::{Edit, EditOp, Patch, Rewrite};
+use crate::domain::{Edit, EditOp, Rewrite};
 
 /// Reads the reply of a rewrite call. The new document ends in one line break; a blank one is a fault.
 pub fn rewrite_reply(reply: &str) -> Result<Rewrite, ReplyFault> {
@@ -18,10 +18,14 @@ pub fn rewrite_reply(reply: &str) -> Result<Rewrite, ReplyFault> {
 }
 
 /// The first candidate that holds a document, which then ends in one line break.
-pub fn full_rewrite(merged: &Patch) -> Option<Edit> {
+pub fn full_rewrite(candidates: &[Edit]) -> Option<Rewrite> {
     let candidate =
-        merged.edits.iter().find(|edit| edit.op == EditOp::Rewrite && !edit.content.trim().is_empty())?;
-    Some(Edit { content: document(&candidate.content), ..candidate.clone() })
+        candidates.iter().find(|edit| edit.op == EditOp::Rewrite && !edit.content.trim().is_empty())?;
+    Some(Rewrite {
+        reasoning: candidate.target.clone(),
+        change_summary: candidate.rationale.lines().map(str::to_owned).collect(),
+        new_skill: document(&candidate.content),
+    })
 }
 
 fn document(text: &str) -> String {
@@ -83,15 +87,15 @@ mod tests {
         let candidate = |content: &str| {
             serde_json::from_value(serde_json::json!({"op": "rewrite", "content": content})).unwrap()
         };
-        let patch = |contents: &[&str]| Patch {
+        let patch = |contents: &[&str]| crate::domain::Patch {
             reasoning: String::new(),
             edits: contents.iter().map(|content| candidate(content)).collect(),
         };
         assert_eq!(
-            full_rewrite(&patch(&[" ", "# A \n\n", "# B"])).map(|edit| edit.content),
+            full_rewrite(&patch(&[" ", "# A \n\n", "# B"]).edits).map(|rewrite| rewrite.new_skill),
             Some("# A\n".into())
         );
-        assert_eq!(full_rewrite(&patch(&["\n"])), None);
+        assert_eq!(full_rewrite(&patch(&["\n"]).edits), None);
     }
 
     /// Pieces that put regions, halves of markers and their neighbours beside each other.
