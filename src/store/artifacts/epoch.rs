@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::step::{mode, seconds};
-use super::{Output, proposals, rollouts};
+use super::{Output, rollouts};
 use crate::domain::{
     ComparisonPair, EpochStage, MetaReflect, MetaSkill, Patch, SlowUpdate, StageAction, UpdateMode,
 };
@@ -191,7 +191,7 @@ fn meta_reflect(
 
 /// The patch with where each item came from.
 fn meta_patch(mode: UpdateMode, patch: &Patch) -> Map<String, Value> {
-    let mut told = proposals::patch(mode, patch);
+    let mut told = patch.as_payload(mode);
     for item in told.get_mut(mode.items_key()).and_then(Value::as_array_mut).into_iter().flatten() {
         item["update_origin"] = json!("meta_reflect_momentum");
         item["update_target"] = json!(META_TARGET);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Output, proposals, rollouts};
+use super::{Output, rollouts};
 use crate::domain::{Edit, Phase, Rewrite, SourceType, UpdateMode, Verdict};
 use crate::event::{Analysis, BatchProbe, EvalPurpose, EvalState, ItemResult, RunState, StepState};
 use crate::store::StoreError;
@@ -13,13 +13,13 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
     let file = |name: &str| format!("{folder}/{name}");
     write_batches(output, state, step, &folder)?;
     if let Some(merged) = &step.merged {
-        output.json(&file("merged_patch.json"), &proposals::patch(mode, merged))?;
+        output.json(&file("merged_patch.json"), &merged.as_payload(mode))?;
     }
     if let Some(decision) = &step.lr_decision {
         output.json(&file("lr_decision.json"), decision)?;
     }
     if let Some(ranked) = &step.ranked {
-        let mut told = proposals::patch(mode, ranked);
+        let mut told = ranked.as_payload(mode);
         if let Some(ranking) = &step.ranking {
             told.insert("ranking_details".into(), json!(ranking));
         }
@@ -136,7 +136,7 @@ fn write_analysis(
             "succ"
         }
     };
-    told.insert("patch".into(), Value::Object(proposals::patch(mode, patch)));
+    told.insert("patch".into(), Value::Object(patch.as_payload(mode)));
     if !analysis.appendix_notes.is_empty() {
         told.insert("appendix_notes".into(), json!(analysis.appendix_notes));
     }
@@ -177,11 +177,11 @@ fn write_rewrite(
             let of_rewrite = |edit: &&Edit| edit.content.trim_end() == rewrite.new_skill.trim_end();
             let proposed = step.ranked.iter().chain(&step.merged).flat_map(|patch| &patch.edits);
             let selected = match proposed.into_iter().find(of_rewrite) {
-                Some(edit) => proposals::item(mode, edit),
+                Some(edit) => edit.as_item(mode),
                 // A reviewer wrote it anew.
                 None => json!({ "change_summary": rewrite.change_summary, "new_skill": rewrite.new_skill }),
             };
-            let merged = step.merged.as_ref().map(|merged| proposals::patch(mode, merged));
+            let merged = step.merged.as_ref().map(|merged| merged.as_payload(mode));
             let told = json!({ "selected_candidate": selected, "merged_patch": merged });
             output.json(&format!("{folder}/full_rewrite_result.json"), &told)
         }
@@ -254,7 +254,7 @@ fn digest(mode: UpdateMode, step: &StepState) -> Option<Value> {
         digest["score_before"] = json!(gate.current.gate);
         digest["score_after"] = json!(gate.candidate.gate);
         let edits = step.ranked.iter().flat_map(|patch| &patch.edits);
-        digest["rejected_edits"] = edits.map(|edit| proposals::short(mode, edit)).collect();
+        digest["rejected_edits"] = edits.map(|edit| edit.as_digest(mode)).collect();
     }
     Some(digest)
 }
