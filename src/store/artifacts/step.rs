@@ -10,9 +10,6 @@ use crate::domain::{
 use crate::event::{Analysis, BatchProbe, EvalPurpose, EvalState, ItemResult, RunState, StepState};
 use crate::store::StoreError;
 
-/// Longest quotation in a digest, in characters.
-const SHORT: usize = 200;
-
 pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Result<(), StoreError> {
     let mode = mode(state);
     let folder = format!("steps/step_{:04}", step.at.step);
@@ -146,7 +143,7 @@ fn write_analysis(
             "succ"
         }
     };
-    told.insert("patch".into(), patch.as_payload(mode));
+    told.insert("patch".into(), Value::Object(patch.as_payload(mode)));
     if !analysis.appendix_notes.is_empty() {
         told.insert("appendix_notes".into(), json!(analysis.appendix_notes));
     }
@@ -281,27 +278,7 @@ fn digest(mode: UpdateMode, step: &StepState) -> Option<Value> {
             Some(review) => review.kept.as_slice(),
             None => step.ranked.as_ref().map_or(&[][..], |patch| &patch.edits),
         };
-        digest["rejected_edits"] = tried.iter().map(|edit| short(mode, edit)).collect();
+        digest["rejected_edits"] = tried.iter().map(|edit| edit.as_digest(mode)).collect();
     }
     Some(digest)
-}
-
-/// A proposal as a digest quotes it.
-fn short(mode: UpdateMode, edit: &Edit) -> Value {
-    let cut = |text: &str| text.chars().take(SHORT).collect::<String>();
-    match mode {
-        UpdateMode::Patch => {
-            json!({ "op": edit.op, "content": cut(&edit.content), "target": cut(&edit.target) })
-        }
-        UpdateMode::RewriteFromSuggestions => json!({
-            "type": edit.op.name(),
-            "title": cut(&edit.target),
-            "instruction": cut(&edit.content),
-        }),
-        UpdateMode::FullRewriteMinibatch => json!({
-            "title": cut(&edit.target),
-            "change_summary": edit.rationale.lines().map(cut).collect::<Vec<_>>(),
-            "source_type": edit.source_type,
-        }),
-    }
 }
