@@ -4,6 +4,7 @@
 
 mod describe;
 mod render;
+mod stages;
 mod table;
 
 pub use describe::{
@@ -11,4 +12,8 @@ pub use describe::{
     tokens, verdict_word,
 };
 pub use render::PlainRenderer;
+pub use stages::{
+    STALE, action_words, appendix_words, budget_words, category_words, pair_counts, pair_words, proposals,
+    sample_words, stage_line,
+};
 pub use table::{Align, Column, left, markdown, markdown_table, right, text_table};
