@@ -5,6 +5,7 @@
 mod artifacts;
 mod error;
 mod file;
+pub mod foreign;
 mod item_path;
 mod journal;
 mod lock;
