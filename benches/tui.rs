@@ -107,6 +107,17 @@ fn finished_step(step: u32) -> StepState {
     let at = StepRef { epoch: 1, step, step_in_epoch: step - 1 };
     let score = f64::from(step * 7919 % 1000) / 1000.0;
     let record = StepRecord {
+        accumulation_batches: Vec::new(),
+        current_score_stale: false,
+        lr_control_mode: Default::default(),
+        lr_decision: None,
+        n_deep_failure_patches: None,
+        n_deep_success_patches: None,
+        rewrite_change_summary: None,
+        n_execution_lapse_notes: None,
+        n_appendix_notes_added: None,
+        n_appendix_notes_total: None,
+        n_appendix_notes_consolidated: None,
         at,
         tokens: TokenUsage::default(),
         rollout_hard: score,

@@ -76,6 +76,7 @@ fn rollout(prefix: &str, index: usize, skill: &Skill) -> (EffectKey, ItemResult)
     let path = format!("{prefix}/{item}#0");
     let task = format!("What colour is card {index} of kind A?");
     let rollout = Rollout {
+        turns: Vec::new(),
         item,
         task_type: "qa".into(),
         task: task.clone(),

@@ -177,6 +177,11 @@ static SECTIONS: &[&[Key]] = &[
         safe("model.worker_threads", at_least(0), "Threads of the worker; 0: all cores."),
         safe("model.worker_batch", at_least(1), "Most sequences the worker decodes at once."),
         key(
+            "model.rewrite_max_completion_tokens",
+            small(1),
+            "Most tokens of a reply that holds a whole new skill.",
+        ),
+        key(
             "model.replay_from",
             Kind::Path(Expect::Folder),
             "Answer every call from this calls folder of an earlier run and make none; empty: off.",
@@ -202,16 +207,89 @@ static SECTIONS: &[&[Key]] = &[
         key("gradient.merge_batch_size", at_least(2), "Patches per merge call."),
         safe("gradient.analyst_workers", at_least(1), "Optimizer calls in flight."),
         key("gradient.failure_only", Kind::Flag, "Learn from failures only."),
+        key(
+            "gradient.max_trajectory_chars",
+            at_least(0),
+            "Longest conversation that an analyst is shown, in characters; what is cut goes from the middle; 0: uncut.",
+        ),
+        key(
+            "gradient.use_deep_reflect",
+            Kind::Flag,
+            "Look a second time at representative items of each batch, with a diagnostic instruction.",
+        ),
+        key("gradient.deep_reflect_failures", at_least(0), "Failed items probed per batch."),
+        key("gradient.deep_reflect_successes", at_least(0), "Solved items probed per batch."),
     ],
     &[
         key("optimizer.learning_rate", at_least(1), "Edit budget: most edits of one step."),
         key("optimizer.min_learning_rate", at_least(0), "Edit budget at the end of the schedule."),
         key(
             "optimizer.lr_scheduler",
-            Kind::Choice(&["constant", "linear", "cosine"]),
-            "How the edit budget goes from learning_rate to min_learning_rate.",
+            Kind::Choice(&["constant", "linear", "cosine", "autonomous"]),
+            "How the edit budget goes from learning_rate to min_learning_rate; autonomous: no limit.",
         ),
-        key("optimizer.skill_update_mode", Kind::Choice(&["patch"]), "How the skill is changed."),
+        key(
+            "optimizer.lr_control_mode",
+            Kind::Choice(&["fixed", "autonomous", "none"]),
+            "Who sets a step's edit budget: the schedule, the optimizer, or (with whole rewrites) nobody.",
+        ),
+        key(
+            "optimizer.skill_update_mode",
+            Kind::Choice(&["patch", "rewrite_from_suggestions", "full_rewrite_minibatch"]),
+            "How the skill is changed: edits, one rewrite from suggestions, or whole candidates.",
+        ),
+        key(
+            "optimizer.insert_after_fallback",
+            Kind::Choice(&["report", "append"]),
+            "An insert_after whose target does not occur: report it as not applied, or append its content.",
+        ),
+        key("optimizer.meta_learning_rate", at_least(0), "Most proposals of one meta-reflection."),
+        key(
+            "optimizer.use_slow_update",
+            Kind::Flag,
+            "After each epoch, write guidance from a comparison with the epoch before.",
+        ),
+        key("optimizer.slow_update_samples", at_least(1), "Training items compared between two epochs."),
+        key(
+            "optimizer.slow_update_gate_with_selection",
+            Kind::Flag,
+            "Keep the guidance only when the gate accepts it; else it is kept unmeasured.",
+        ),
+        key(
+            "optimizer.longitudinal_pair_policy",
+            Kind::Choice(&["mixed", "changed", "unchanged"]),
+            "Which comparison pairs the slow update and the meta skill look at.",
+        ),
+        key(
+            "optimizer.use_meta_skill",
+            Kind::Flag,
+            "Keep a memory for the optimizer from each epoch for the next.",
+        ),
+        key(
+            "optimizer.use_meta_reflect",
+            Kind::Flag,
+            "After each epoch, one gated revision from the history of edits and scores.",
+        ),
+        key(
+            "optimizer.use_skill_aware_reflection",
+            Kind::Flag,
+            "Tell lapses (a rule was not followed) from gaps, and note them in an appendix of the skill.",
+        ),
+        key(
+            "optimizer.skill_aware_appendix_source",
+            Kind::Choice(&["both", "failure_only"]),
+            "Which analysts may leave notes.",
+        ),
+        key(
+            "optimizer.skill_aware_consolidate_threshold",
+            at_least(0),
+            "Consolidate the notes when there are more than this; 0: never.",
+        ),
+        key(
+            "optimizer.prompts_dir",
+            Kind::Path(Expect::Folder),
+            "Folder with prompts that replace built-in ones of the same name; NAME/ in it holds those of one environment.",
+        ),
     ],
     &[
         key("evaluation.use_gate", Kind::Flag, "Keep a candidate only when it scores better."),
@@ -221,6 +299,17 @@ static SECTIONS: &[&[Key]] = &[
             "The score that the gate compares.",
         ),
         key("evaluation.gate_mixed_weight", number(0.0, 1.0, false), "Weight of soft in the mixed metric."),
+        key(
+            "evaluation.use_semantic_density",
+            Kind::Flag,
+            "Add semantic_density_weight times the share of leading words in the skill to the gate score.",
+        ),
+        key("evaluation.semantic_density_weight", number(0.0, 100.0, false), "Weight of that bonus."),
+        key(
+            "evaluation.leading_words",
+            Kind::TextList,
+            "Words that count as leading; empty: the built-in list.",
+        ),
         key("evaluation.sel_env_num", at_least(0), "First N items of the selection split; 0: all."),
         key("evaluation.test_env_num", at_least(0), "First N items of the test split; 0: all."),
         key("evaluation.eval_test", Kind::Flag, "Test the first and the best skill at the end."),

@@ -25,6 +25,6 @@ pub use reference::{reference_json, reference_toml};
 pub use rules::check_run_name;
 pub use settings::{
     AnswerRule, Backend, BudgetConfig, Config, EnvConfig, EnvKind, EvaluationConfig, GradientConfig,
-    ModelConfig, OptimizerConfig, PromptStyle, ReviewConfig, RoleConfig, RunConfig, Scheduler, ScorerKind,
-    SplitMode, TrainConfig, UpdateMode,
+    InsertAfterFallback, ModelConfig, OptimizerConfig, PromptStyle, ReviewConfig, RoleConfig, RunConfig,
+    Scheduler, ScorerKind, SplitMode, TrainConfig,
 };

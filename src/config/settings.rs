@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{GateMetric, ReviewMode, TimeoutPolicy};
+use crate::domain::{
+    AppendixSource, GateMetric, LrControlMode, PairPolicy, ReviewMode, TimeoutPolicy, UpdateMode,
+};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -51,6 +53,8 @@ pub struct ModelConfig {
     pub worker_threads: usize,
     /// Most sequences the worker decodes at once.
     pub worker_batch: usize,
+    /// Most tokens of a reply that holds a whole new skill.
+    pub rewrite_max_completion_tokens: u32,
     /// Replay recorded calls from this `calls` folder and make none; empty: off.
     pub replay_from: String,
     /// Retries of one call after a retryable fault.
@@ -71,6 +75,7 @@ impl Default for ModelConfig {
             model_file: String::new(),
             worker_threads: 0,
             worker_batch: 32,
+            rewrite_max_completion_tokens: 64_000,
             replay_from: String::new(),
             max_retries: 5,
             connect_timeout_s: 10.0,
@@ -149,11 +154,26 @@ pub struct GradientConfig {
     pub merge_batch_size: usize,
     pub analyst_workers: usize,
     pub failure_only: bool,
+    /// Longest conversation that an analyst is shown, in characters; 0: uncut.
+    pub max_trajectory_chars: usize,
+    pub use_deep_reflect: bool,
+    /// Representative items probed per batch.
+    pub deep_reflect_failures: usize,
+    pub deep_reflect_successes: usize,
 }
 
 impl Default for GradientConfig {
     fn default() -> Self {
-        Self { minibatch_size: 8, merge_batch_size: 8, analyst_workers: 16, failure_only: false }
+        Self {
+            minibatch_size: 8,
+            merge_batch_size: 8,
+            analyst_workers: 16,
+            failure_only: false,
+            max_trajectory_chars: 12_000,
+            use_deep_reflect: false,
+            deep_reflect_failures: 4,
+            deep_reflect_successes: 2,
+        }
     }
 }
 
@@ -164,13 +184,19 @@ pub enum Scheduler {
     Linear,
     #[default]
     Cosine,
+    /// No limit from the schedule; for an optimizer that limits itself.
+    Autonomous,
 }
 
+/// What an `insert_after` does whose target does not occur.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum UpdateMode {
+pub enum InsertAfterFallback {
+    /// It is reported as not applied.
     #[default]
-    Patch,
+    Report,
+    /// Its content is appended, as SkillOpt does.
+    Append,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -180,7 +206,24 @@ pub struct OptimizerConfig {
     pub learning_rate: usize,
     pub min_learning_rate: usize,
     pub lr_scheduler: Scheduler,
+    pub lr_control_mode: LrControlMode,
     pub skill_update_mode: UpdateMode,
+    pub insert_after_fallback: InsertAfterFallback,
+    /// Most proposals of one meta-reflection.
+    pub meta_learning_rate: usize,
+    pub use_slow_update: bool,
+    /// Training items compared between two epochs.
+    pub slow_update_samples: usize,
+    pub slow_update_gate_with_selection: bool,
+    pub longitudinal_pair_policy: PairPolicy,
+    pub use_meta_skill: bool,
+    pub use_meta_reflect: bool,
+    pub use_skill_aware_reflection: bool,
+    pub skill_aware_appendix_source: AppendixSource,
+    /// More notes than this are consolidated; 0: never.
+    pub skill_aware_consolidate_threshold: usize,
+    /// Folder with prompts that replace the built-in ones; empty: none.
+    pub prompts_dir: String,
 }
 
 impl Default for OptimizerConfig {
@@ -189,7 +232,20 @@ impl Default for OptimizerConfig {
             learning_rate: 4,
             min_learning_rate: 2,
             lr_scheduler: Scheduler::Cosine,
+            lr_control_mode: LrControlMode::Fixed,
             skill_update_mode: UpdateMode::Patch,
+            insert_after_fallback: InsertAfterFallback::Report,
+            meta_learning_rate: 4,
+            use_slow_update: true,
+            slow_update_samples: 20,
+            slow_update_gate_with_selection: false,
+            longitudinal_pair_policy: PairPolicy::Mixed,
+            use_meta_skill: true,
+            use_meta_reflect: false,
+            use_skill_aware_reflection: false,
+            skill_aware_appendix_source: AppendixSource::Both,
+            skill_aware_consolidate_threshold: 0,
+            prompts_dir: String::new(),
         }
     }
 }
@@ -201,6 +257,10 @@ pub struct EvaluationConfig {
     pub gate_metric: GateMetric,
     /// Weight of soft in the mixed metric.
     pub gate_mixed_weight: f64,
+    /// Add a bonus for the share of `leading_words` in the skill.
+    pub use_semantic_density: bool,
+    pub semantic_density_weight: f64,
+    pub leading_words: Vec<String>,
     /// First N items of the selection split; 0: all.
     pub sel_env_num: usize,
     pub test_env_num: usize,
@@ -213,6 +273,9 @@ impl Default for EvaluationConfig {
             use_gate: true,
             gate_metric: GateMetric::Hard,
             gate_mixed_weight: 0.5,
+            use_semantic_density: false,
+            semantic_density_weight: 0.05,
+            leading_words: Vec::new(),
             sel_env_num: 0,
             test_env_num: 0,
             eval_test: true,

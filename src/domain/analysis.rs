@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Item, Patch, Rollout, SourceType, Usage};
+use super::{ComparisonPair, Item, Patch, Rollout, SourceType, Turn, UpdateMode, Usage};
 
 /// A *training* rollout as an analyst sees it. Built only from training items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +18,11 @@ pub struct Trajectory {
     pub hard: f64,
     pub soft: f64,
     pub reason: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<Turn>,
+    /// The environment's reference material for this item; only deep reflection attaches it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reference: String,
 }
 
 impl Trajectory {
@@ -35,6 +40,8 @@ impl Trajectory {
             hard: rollout.score.hard,
             soft: rollout.score.soft,
             reason: rollout.score.reason.clone(),
+            turns: rollout.turns.clone(),
+            reference: String::new(),
         }
     }
 }
@@ -75,24 +82,89 @@ pub struct StepMemory {
 #[serde(rename_all = "snake_case")]
 pub enum Brief {
     Analyze {
+        #[serde(default)]
+        mode: UpdateMode,
         source: SourceType,
         skill: String,
-        /// At most this many edits are wanted.
+        /// At most this many proposals are wanted; a whole rewrite has no budget.
         budget: usize,
         trajectories: Vec<Trajectory>,
         memory: Vec<StepMemory>,
+        /// The optimiser's memory of the previous epoch; "" without one.
+        #[serde(default)]
+        meta_skill: String,
+        /// Ask for notes on lapses: the skill's rule exists and was not followed.
+        #[serde(default)]
+        appendix: bool,
     },
     Merge {
+        #[serde(default)]
+        mode: UpdateMode,
         /// `None` for the final merge of the failure and success patches.
         source: Option<SourceType>,
         level: u32,
         skill: String,
         patches: Vec<Patch>,
+        #[serde(default)]
+        meta_skill: String,
     },
     Rank {
+        #[serde(default)]
+        mode: UpdateMode,
         skill: String,
         patch: Patch,
         budget: usize,
+        #[serde(default)]
+        meta_skill: String,
+    },
+    LearningRate {
+        mode: UpdateMode,
+        skill: String,
+        patch: Patch,
+        rollout_n: usize,
+        rollout_hard: f64,
+        rollout_soft: f64,
+        memory: Vec<StepMemory>,
+        meta_skill: String,
+    },
+    /// One new document from accepted suggestions.
+    Rewrite {
+        skill: String,
+        suggestions: Patch,
+        memory: Vec<StepMemory>,
+    },
+    SlowUpdate {
+        prev_skill: String,
+        skill: String,
+        /// What the region says now; "" without guidance.
+        previous_guidance: String,
+        pairs: Vec<ComparisonPair>,
+    },
+    MetaSkill {
+        prev_skill: String,
+        skill: String,
+        /// The memory of the previous epoch; "" without one.
+        previous: String,
+        pairs: Vec<ComparisonPair>,
+    },
+    MetaReflect {
+        mode: UpdateMode,
+        skill: String,
+        budget: usize,
+        /// The previous epoch's summary; "" in the first.
+        previous_summary: String,
+        /// Steps of the epoch, their edits and scores, as text.
+        history: String,
+    },
+    /// One diagnostic instruction for a second look at these items.
+    Probe {
+        skill: String,
+        trajectories: Vec<Trajectory>,
+        memory: Vec<StepMemory>,
+        meta_skill: String,
+    },
+    Consolidate {
+        notes: Vec<String>,
     },
 }
 

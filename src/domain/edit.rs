@@ -1,17 +1,55 @@
-//! Edits of a skill document and what applying them did.
+//! What an optimizer proposes for a skill document, and what applying it did.
 
 use serde::{Deserialize, Serialize};
 
-/// What an edit does. Unknown operations are kept so that they can be reported, never guessed.
+/// What a proposal does. Unknown operations are kept so that they can be reported, never guessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EditOp {
+    // Edits of the text (update mode `patch`).
     Append,
     InsertAfter,
     Replace,
     Delete,
+    // Suggestions in words (`rewrite_from_suggestions`): `target` is the title, `content` the instruction.
+    AddRule,
+    RemoveRule,
+    MergeRules,
+    Reorganize,
+    Compress,
+    Clarify,
+    /// A whole document (`full_rewrite_minibatch`): `target` is the title, `content` the new skill.
+    Rewrite,
     #[serde(other)]
     Unknown,
+}
+
+impl EditOp {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Append => "append",
+            Self::InsertAfter => "insert_after",
+            Self::Replace => "replace",
+            Self::Delete => "delete",
+            Self::AddRule => "add_rule",
+            Self::RemoveRule => "remove_rule",
+            Self::MergeRules => "merge_rules",
+            Self::Reorganize => "reorganize",
+            Self::Compress => "compress",
+            Self::Clarify => "clarify",
+            Self::Rewrite => "rewrite",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// How much a suggestion matters to its proposer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    High,
+    Medium,
+    Low,
 }
 
 /// Which kind of trajectories motivated an edit.
@@ -23,7 +61,7 @@ pub enum SourceType {
     Success,
 }
 
-/// One proposed change. `target` and `content` are exact text, "" when absent.
+/// One proposed change. `target` and `content` are exact text, "" when absent; what they mean depends on `op`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edit {
     pub op: EditOp,
@@ -39,7 +77,10 @@ pub struct Edit {
     /// Level of the merge that produced it; `None` for an unmerged edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge_level: Option<u32>,
-    /// Why, in the proposer's words (untrusted text).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// Why, in the proposer's words (untrusted text): a rationale, a suggestion's motivation, a rewrite's summary of
+    /// changes (one per line).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rationale: String,
     /// Ids of the training items that motivated the edit.

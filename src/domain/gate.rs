@@ -33,6 +33,8 @@ pub enum Verdict {
     /// Not decidable: items are missing. Nothing changes.
     Undecided,
     SkipNoPatches,
+    /// No usable new document came of the step's proposals.
+    SkipNoRewrite,
     /// The candidate equals the current skill: nothing was measured.
     SkipNoChange,
 }
@@ -46,6 +48,7 @@ impl Verdict {
             Self::Reject => "reject",
             Self::Undecided => "undecided",
             Self::SkipNoPatches => "skip_no_patches",
+            Self::SkipNoRewrite => "skip_no_rewrite",
             Self::SkipNoChange => "skip_no_change",
         }
     }
@@ -77,4 +80,11 @@ pub struct GateDecision {
     pub curtailed: bool,
     /// One sentence for people.
     pub why: String,
+}
+
+impl GateDecision {
+    /// Whether the decision makes the candidate the best skill so far (`force_accept` does not say).
+    pub fn takes_best(&self) -> bool {
+        self.verdict.accepted() && self.candidate.gate > self.best.gate
+    }
 }

@@ -5,6 +5,7 @@ mod analysis;
 mod chat;
 mod edit;
 mod effect;
+mod epoch;
 mod gate;
 mod item;
 mod phase;
@@ -12,15 +13,25 @@ mod record;
 mod review;
 mod rollout;
 mod skill;
+mod turn;
+mod update;
 
 pub use analysis::{Brief, FailedAttempt, FailureNote, StepMemory, TokenUsage, Trajectory};
 pub use chat::{ChatReply, ChatRequest, FinishReason, Message, Prompt, Role, Sampling, Speaker, Usage};
-pub use edit::{Edit, EditOp, EditOutcome, EditReport, EditStatus, Patch, SourceType};
+pub use edit::{Edit, EditOp, EditOutcome, EditReport, EditStatus, Patch, Priority, SourceType};
 pub use effect::{EffectKey, fingerprint, short_hash};
+pub use epoch::{
+    ComparisonPair, EpochStage, MetaReflect, MetaSkill, PairCategory, PairPolicy, PairSide, SlowUpdate,
+    StageAction,
+};
 pub use gate::{GateDecision, GateMetric, GateScore, Verdict};
 pub use item::{Dataset, Evaluator, HeldOut, Item, Split};
 pub use phase::Phase;
-pub use record::{ApplySummary, StepRecord, StepRef};
+pub use record::{ApplySummary, BatchRecord, StepRecord, StepRef};
 pub use review::{Author, Decision, ReviewClose, ReviewMode, TimeoutPolicy};
 pub use rollout::{Rollout, Score};
 pub use skill::{Skill, skill_hash};
+pub use turn::Turn;
+pub use update::{
+    AppendixFlush, AppendixSource, DeepProbe, LrControlMode, LrDecision, ProbeExample, Rewrite, UpdateMode,
+};

@@ -8,12 +8,17 @@ pub enum Phase {
     Baseline,
     Rollout,
     Reflect,
+    DeepReflect,
     Aggregate,
     Select,
     Review,
     Update,
     Evaluate,
     Gate,
+    SlowUpdate,
+    MetaSkill,
+    MetaReflect,
+    FinalSelection,
     Test,
 }
 
@@ -35,13 +40,23 @@ impl Phase {
             Self::Baseline => "baseline",
             Self::Rollout => "rollout",
             Self::Reflect => "reflect",
+            Self::DeepReflect => "deep reflect",
             Self::Aggregate => "aggregate",
             Self::Select => "select",
             Self::Review => "review",
             Self::Update => "update",
             Self::Evaluate => "evaluate",
             Self::Gate => "gate",
+            Self::SlowUpdate => "slow update",
+            Self::MetaSkill => "meta skill",
+            Self::MetaReflect => "meta-reflect",
+            Self::FinalSelection => "final selection",
             Self::Test => "test",
         }
+    }
+
+    /// Belongs to one step; the others lie before, between or after the steps.
+    pub fn of_step(self) -> bool {
+        Self::STEP.contains(&self) || self == Self::DeepReflect
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FinishReason, Usage};
+use super::{FinishReason, Turn, Usage};
 
 /// `hard` is 0/1 correctness (or a fraction of parts), `soft` partial credit, both in [0, 1].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct Rollout {
     pub user_prompt: String,
     pub reply: String,
     pub answer: String,
+    /// What happened turn by turn, where that is more than one prompt and its reply.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<Turn>,
     pub score: Score,
     pub finish: FinishReason,
     pub usage: Usage,

@@ -99,6 +99,9 @@ fn start_analyst(
         budget,
         trajectories,
         memory: lesson.memory.to_vec(),
+        mode: shop.config.optimizer.skill_update_mode,
+        meta_skill: String::new(),
+        appendix: false,
     };
     let path = format!("{}/analyst/b{batch}/{}{index:03}", lesson.at.path(), source_word(source));
     let request = shop.optimizer_request(path, "analyst", optimizer_prompt(&brief), brief);
@@ -148,6 +151,9 @@ impl Analyses {
                 items: items.clone(),
                 patch: patch.clone(),
                 failures: failures.clone(),
+                success_patterns: Vec::new(),
+                appendix_notes: Vec::new(),
+                deep: false,
                 note,
                 usage,
             })?;
@@ -251,7 +257,14 @@ async fn merge_call(
     place: String,
     patches: Vec<Patch>,
 ) -> Result<(Result<Patch, String>, Usage), Stop> {
-    let brief = Brief::Merge { source, level, skill: lesson.skill.text.clone(), patches: patches.clone() };
+    let brief = Brief::Merge {
+        mode: shop.config.optimizer.skill_update_mode,
+        source,
+        level,
+        skill: lesson.skill.text.clone(),
+        patches: patches.clone(),
+        meta_skill: String::new(),
+    };
     let path = format!("{}/merge/{place}", lesson.at.path());
     let request = shop.optimizer_request(path, "merge", optimizer_prompt(&brief), brief);
     Ok(match shop.call_optimizer(&request).await? {
@@ -293,7 +306,13 @@ pub async fn select(
     let patch = match within_budget(merged, budget) {
         Some(selection) => selection.patch,
         None => {
-            let brief = Brief::Rank { skill: lesson.skill.text.clone(), patch: merged.clone(), budget };
+            let brief = Brief::Rank {
+                mode: shop.config.optimizer.skill_update_mode,
+                skill: lesson.skill.text.clone(),
+                patch: merged.clone(),
+                budget,
+                meta_skill: String::new(),
+            };
             let path = format!("{}/rank", at.path());
             let request = shop.optimizer_request(path, "ranking", optimizer_prompt(&brief), brief);
             let ranked = match shop.call_optimizer(&request).await? {
@@ -310,6 +329,13 @@ pub async fn select(
             selection.patch
         }
     };
-    shop.journal.emit(Event::EditsSelected { at, budget, patch: patch.clone(), note, usage })?;
+    shop.journal.emit(Event::EditsSelected {
+        at,
+        budget: Some(budget),
+        patch: patch.clone(),
+        ranking: None,
+        note,
+        usage,
+    })?;
     Ok((patch, usage))
 }

@@ -146,6 +146,7 @@ mod tests {
 
     fn slot(content: &str, decision: Decision) -> ReviewEdit {
         let edit = Edit {
+            priority: None,
             op: EditOp::Append,
             target: String::new(),
             content: content.into(),

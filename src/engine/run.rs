@@ -268,6 +268,7 @@ impl Run {
                 lost: paired.losses,
                 delta: paired.mean,
                 interval: paired.interval,
+                last: None,
             };
             self.shop.journal.emit(Event::TestFinished { outcome })?;
         }

@@ -12,7 +12,7 @@ use crate::domain::{
 };
 use crate::env::batches::Batch;
 use crate::event::{EvalPurpose, Event};
-use crate::gate::{GateInput, GateItem, Measurement, gate_decision, takes_best};
+use crate::gate::{GateInput, GateItem, Measurement, gate_decision};
 use crate::optim::{
     Applied, FailedItem, MinibatchNotes, MissingAnchor, apply_edits, edit_budget, failed_attempt,
     failure_patterns, reviewer_refusal,
@@ -82,6 +82,8 @@ impl Run {
             at,
             candidate: candidate.clone(),
             report: report.clone(),
+            rewrite: None,
+            regions_restored: false,
         })?;
         found.report = Some(report);
         found.candidate = Some(candidate.clone());
@@ -216,7 +218,7 @@ impl Run {
         if verdict.accepted() {
             self.current = candidate.clone();
             self.current_origin = format!("step_{:04}", at.step);
-            if takes_best(&decision) {
+            if decision.takes_best() {
                 self.best = candidate.clone();
                 self.best_score = evaluation.score.clone();
                 self.best_step = at.step;
@@ -244,15 +246,21 @@ impl Run {
             rollout_hard: mean(|rollout| rollout.score.hard),
             rollout_soft: mean(|rollout| rollout.score.soft),
             rollout_n: n,
+            accumulation_batches: Vec::new(),
             n_patches: found.n_failure_patches + found.n_success_patches,
             n_failure_patches: found.n_failure_patches,
             n_success_patches: found.n_success_patches,
+            n_deep_failure_patches: None,
+            n_deep_success_patches: None,
             n_edits_merged: found.merged.edits.len(),
             n_edits_ranked: found.ranked.edits.len(),
             edit_budget: found.budget,
+            lr_control_mode: self.shop.config.optimizer.lr_control_mode,
+            lr_decision: None,
             support_counts: found.ranked.edits.iter().map(|edit| edit.support_count).collect(),
             candidate_hash: found.candidate.as_ref().map(|candidate| candidate.hash.clone()),
             candidate_skill_len: found.candidate.as_ref().map(|candidate| candidate.text.chars().count()),
+            rewrite_change_summary: None,
             edit_apply_summary: found.report.as_ref().map(ApplySummary::of),
             selection_hard: found.decision.as_ref().map(|decision| decision.candidate.hard),
             selection_soft: found.decision.as_ref().map(|decision| decision.candidate.soft),
@@ -265,6 +273,11 @@ impl Run {
             current_origin: self.current_origin.clone(),
             best_origin: self.best_origin.clone(),
             skill_len: self.current.text.chars().count(),
+            current_score_stale: false,
+            n_execution_lapse_notes: None,
+            n_appendix_notes_added: None,
+            n_appendix_notes_total: None,
+            n_appendix_notes_consolidated: None,
         };
         self.shop.journal.emit(Event::StepFinished {
             record: Box::new(record),

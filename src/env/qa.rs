@@ -167,6 +167,7 @@ impl QaEnv {
             user_prompt: kept(&rendered.user),
             answer: kept(answer),
             reply: kept(&reply.text),
+            turns: Vec::new(),
             score,
             finish: reply.finish,
             usage: reply.usage,

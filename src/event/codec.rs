@@ -92,21 +92,25 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Tagged<'_, A> {
 }
 
 /// Tags of all kinds of [`Event`] this version knows.
-const KINDS: [&str; 25] = [
+const KINDS: [&str; 29] = [
     "run_started",
     "phase_started",
     "rollout_finished",
     "analysis_finished",
+    "optimizer_answered",
     "merge_finished",
     "edits_selected",
     "review_opened",
     "review_closed",
     "skill_updated",
+    "appendix_updated",
     "evaluation_started",
     "evaluation_item_finished",
     "evaluation_finished",
     "gate_decided",
     "step_finished",
+    "epoch_stage_finished",
+    "final_selection_finished",
     "test_finished",
     "run_finished",
     "host_started",

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::domain::{
-    Author, Decision, Edit, EditReport, EffectKey, FailureNote, GateDecision, GateScore, Patch, Phase,
-    ReviewClose, ReviewMode, Rollout, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
+    AppendixFlush, Author, Decision, Edit, EditReport, EffectKey, EpochStage, FailureNote, GateDecision,
+    GateScore, Patch, Phase, ReviewClose, ReviewMode, Rewrite, Rollout, Skill, SourceType, StepRecord,
+    StepRef, TimeoutPolicy, Usage,
 };
 
 /// What is known before the first step.
@@ -29,8 +30,44 @@ pub struct RunPlan {
 pub enum EvalPurpose {
     Baseline,
     Candidate,
+    /// The current skill again, after a change outside the gate.
+    Rescore,
+    /// The skill of the previous epoch on a sample of training items, and the current one on the same.
+    LongitudinalPrev,
+    LongitudinalCurr,
+    /// Training items again, with a diagnostic instruction.
+    DeepProbe,
+    SlowCandidate,
+    MetaReflectCandidate,
+    /// The last skill, when it is not the best, before the test.
+    FinalSelection,
     TestBase,
     TestBest,
+    TestFinal,
+}
+
+impl EvalPurpose {
+    /// Measures a candidate for a verdict.
+    pub fn is_candidate(self) -> bool {
+        matches!(self, Self::Candidate | Self::SlowCandidate | Self::MetaReflectCandidate)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Candidate => "candidate",
+            Self::Rescore => "current again",
+            Self::LongitudinalPrev => "previous epoch's skill",
+            Self::LongitudinalCurr => "this epoch's skill",
+            Self::DeepProbe => "deep probe",
+            Self::SlowCandidate => "slow-update candidate",
+            Self::MetaReflectCandidate => "meta-reflect candidate",
+            Self::FinalSelection => "final selection",
+            Self::TestBase => "test of the seed",
+            Self::TestBest => "test of the best",
+            Self::TestFinal => "test of the last",
+        }
+    }
 }
 
 /// A result that may be missing: an infrastructure failure is never a score.
@@ -74,6 +111,26 @@ pub struct TestOutcome {
     /// best_hard - base_hard and its 95 % interval.
     pub delta: f64,
     pub interval: (f64, f64),
+    /// The last skill on the items that it and the seed answered; `None` in journals that did not test it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<LastOutcome>,
+}
+
+/// The last skill's test; equal to the best's when both are one text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LastOutcome {
+    pub n: usize,
+    pub hard: f64,
+    pub soft: f64,
+    /// hard - the seed's, on the same items.
+    pub delta: f64,
+}
+
+/// How the optimizer ranked the merged proposals.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ranking {
+    pub reasoning: String,
+    pub selected_indices: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,6 +190,25 @@ pub enum Event {
         patch: Option<Patch>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         failures: Vec<FailureNote>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        success_patterns: Vec<String>,
+        /// Notes on execution lapses (skill-aware reflection).
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        appendix_notes: Vec<String>,
+        /// The analyst read probed items.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        deep: bool,
+        note: String,
+        usage: Usage,
+    },
+    /// An optimizer call of its own kind: `lr_autonomous`, `rewrite`, `slow_update`, `meta_skill`, `meta_reflect`,
+    /// `deep_probe`, `appendix_consolidate`.
+    OptimizerAnswered {
+        path: String,
+        at: StepRef,
+        stage: String,
+        /// What the reply came to, in the shape of the stage; `None`: it could not be used, `note` says why.
+        answer: Option<serde_json::Value>,
         note: String,
         usage: Usage,
     },
@@ -145,8 +221,11 @@ pub enum Event {
     },
     EditsSelected {
         at: StepRef,
-        budget: usize,
+        /// `None`: no selection takes place (whole rewrites).
+        budget: Option<usize>,
         patch: Patch,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ranking: Option<Ranking>,
         note: String,
         usage: Usage,
     },
@@ -173,6 +252,18 @@ pub enum Event {
         at: StepRef,
         candidate: Skill,
         report: EditReport,
+        /// Set in the rewrite modes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rewrite: Option<Rewrite>,
+        /// The rewrite had lost or changed a protected region, which was put back.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        regions_restored: bool,
+    },
+    /// Notes on execution lapses changed the current skill, outside the gate.
+    AppendixUpdated {
+        at: StepRef,
+        flush: AppendixFlush,
+        skill: Skill,
     },
     EvaluationStarted {
         eval: String,
@@ -201,6 +292,22 @@ pub enum Event {
         record: Box<StepRecord>,
         current_hash: String,
         best_hash: String,
+    },
+    /// A stage between two epochs. `current` is the current skill after it.
+    EpochStageFinished {
+        at: StepRef,
+        stage: EpochStage,
+        current: Skill,
+        best_hash: String,
+        /// The current skill has no score of its own: it was changed outside the gate.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stale: bool,
+        usage: Usage,
+    },
+    /// The last skill was measured again before the test; `promoted`: it became the best.
+    FinalSelectionFinished {
+        score: GateScore,
+        promoted: bool,
     },
     TestFinished {
         outcome: TestOutcome,

@@ -2,14 +2,18 @@
 //! that cross the socket. Nothing here does IO.
 
 mod codec;
+mod fold;
 mod kind;
 mod state;
 mod wire;
 
 pub use codec::{FORMAT_VERSION, Record, Tail, decode_line, encode_line, scan, scan_after};
-pub use kind::{EndStatus, EvalPurpose, Event, ItemResult, LogLevel, RejectedEdit, RunPlan, TestOutcome};
+pub use kind::{
+    EndStatus, EvalPurpose, Event, ItemResult, LastOutcome, LogLevel, Ranking, RejectedEdit, RunPlan,
+    TestOutcome,
+};
 pub use state::{
     Analysis, EvalState, LogLine, ReviewEdit, ReviewState, RunInfo, RunState, RunStatus, SkillVersion,
-    StepState,
+    StageState, StepState,
 };
 pub use wire::{AckResult, Client, ClientLine, Command, HostLine, Live, PROTOCOL, WatchRole};

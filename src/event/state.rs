@@ -1,19 +1,15 @@
-//! `RunState`: the fold of a journal. Live runs, attached clients and replays all look at this.
+//! `RunState`: what a journal tells. Live runs, attached clients and replays all look at this; `fold` builds it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    EndStatus, EvalPurpose, Event, ItemResult, LogLevel, Record, RejectedEdit, RunPlan, TestOutcome,
-};
+use super::{EndStatus, EvalPurpose, ItemResult, LogLevel, Ranking, RejectedEdit, RunPlan, TestOutcome};
 use crate::domain::{
-    Author, Decision, Edit, EditReport, FailureNote, GateDecision, GateScore, Patch, Phase, ReviewClose,
-    ReviewMode, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
+    AppendixFlush, Author, Decision, DeepProbe, Edit, EditReport, EpochStage, FailureNote, GateDecision,
+    GateScore, LrDecision, Patch, Phase, ReviewClose, ReviewMode, Rewrite, Skill, SourceType, StepRecord,
+    StepRef, TimeoutPolicy, Usage,
 };
-
-/// Log lines kept in memory; older ones stay in the journal.
-const LOG_LINES: usize = 2000;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
@@ -85,6 +81,13 @@ pub struct Analysis {
     pub items: Vec<String>,
     pub patch: Option<Patch>,
     pub failures: Vec<FailureNote>,
+    #[serde(default)]
+    pub success_patterns: Vec<String>,
+    #[serde(default)]
+    pub appendix_notes: Vec<String>,
+    /// Of probed items.
+    #[serde(default)]
+    pub deep: bool,
     pub note: String,
 }
 
@@ -95,11 +98,23 @@ pub struct StepState {
     pub rollouts: Vec<ItemResult>,
     pub analyses: Vec<Analysis>,
     pub merged: Option<Patch>,
+    #[serde(default)]
+    pub lr_decision: Option<LrDecision>,
     pub ranked: Option<Patch>,
+    #[serde(default)]
+    pub ranking: Option<Ranking>,
     pub budget: Option<usize>,
     pub review: Option<ReviewState>,
     pub candidate: Option<Skill>,
     pub report: Option<EditReport>,
+    #[serde(default)]
+    pub rewrite: Option<Rewrite>,
+    #[serde(default)]
+    pub regions_restored: bool,
+    #[serde(default)]
+    pub probes: Vec<DeepProbe>,
+    #[serde(default)]
+    pub appendix: Option<AppendixFlush>,
     /// Id of the candidate's evaluation in [`RunState::evals`].
     pub eval: Option<String>,
     pub gate: Option<GateDecision>,
@@ -108,6 +123,19 @@ pub struct StepState {
     pub started_at: u64,
     pub finished_at: Option<u64>,
     pub phase_starts: Vec<(Phase, u64)>,
+}
+
+/// A finished stage between two epochs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StageState {
+    /// The last step before it.
+    pub at: StepRef,
+    pub stage: EpochStage,
+    /// The current skill after it.
+    pub current_hash: String,
+    /// Unix milliseconds.
+    pub started_at: u64,
+    pub finished_at: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -144,7 +172,13 @@ pub struct RunState {
     pub status: RunStatus,
     pub at: StepRef,
     pub phase: Option<Phase>,
+    /// Unix milliseconds.
+    #[serde(default)]
+    pub phase_started_at: u64,
     pub steps: Vec<StepState>,
+    /// Finished stages between epochs, in order.
+    #[serde(default)]
+    pub stages: Vec<StageState>,
     pub evals: BTreeMap<String, EvalState>,
     /// Evaluation ids in the order they began.
     pub eval_order: Vec<String>,
@@ -153,35 +187,22 @@ pub struct RunState {
     pub current_hash: String,
     pub best_hash: String,
     pub current_score: Option<f64>,
+    /// The current skill was changed outside the gate after that score was measured.
+    #[serde(default)]
+    pub current_score_stale: bool,
     pub best_score: Option<f64>,
     pub best_step: u32,
     pub baseline_score: Option<f64>,
     pub usage: BTreeMap<String, Usage>,
+    /// The last skill's selection score when it was measured again before the test; and whether that made it the best.
+    #[serde(default)]
+    pub final_selection: Option<(GateScore, bool)>,
     pub test: Option<TestOutcome>,
     pub logs: VecDeque<LogLine>,
     pub host: Option<(String, u32)>,
 }
 
 impl RunState {
-    /// Folds records in order.
-    pub fn fold<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
-        let mut state = Self::default();
-        for record in records {
-            state.apply(record);
-        }
-        state
-    }
-
-    /// Applies the next record. Records at or below `seq` are ignored, so a resent one does no harm.
-    pub fn apply(&mut self, record: &Record) {
-        if record.seq <= self.seq {
-            return;
-        }
-        self.seq = record.seq;
-        self.updated_at = record.at;
-        self.apply_event(&record.event, record.at);
-    }
-
     /// The step under way, or the last one.
     pub fn step(&self) -> Option<&StepState> {
         self.steps.last()
@@ -208,232 +229,14 @@ impl RunState {
         total
     }
 
-    fn step_mut(&mut self, at: StepRef, now: u64) -> &mut StepState {
-        // Nearly always the last one.
-        let index = match self.steps.iter().rposition(|step| step.at.step == at.step) {
-            Some(index) => index,
-            None => {
-                self.steps.push(StepState { at, started_at: now, ..StepState::default() });
-                self.steps.len() - 1
-            }
-        };
-        &mut self.steps[index]
-    }
-
-    fn add_usage(&mut self, stage: &str, usage: Usage) {
-        *self.usage.entry(stage.to_owned()).or_default() += usage;
-    }
-
-    fn log(&mut self, at: u64, level: LogLevel, code: Option<String>, message: String) {
-        if self.logs.len() == LOG_LINES {
-            self.logs.pop_front();
-        }
-        self.logs.push_back(LogLine { at, level, code, message });
-    }
-
-    fn apply_event(&mut self, event: &Event, now: u64) {
-        match event {
-            Event::RunStarted { run, seed, config_hash, skill, plan, .. } => {
-                self.info = Some(RunInfo {
-                    name: run.clone(),
-                    seed: *seed,
-                    config_hash: config_hash.clone(),
-                    plan: plan.clone(),
-                    started_at: now,
-                });
-                self.status = RunStatus::Running;
-                for hash in [&mut self.initial_hash, &mut self.current_hash, &mut self.best_hash] {
-                    hash.clone_from(&skill.hash);
-                }
-                let version = SkillVersion { skill: skill.clone(), step: 0, accepted: true };
-                self.skills.insert(skill.hash.clone(), version);
-            }
-            Event::PhaseStarted { at, phase } => {
-                self.at = *at;
-                self.phase = Some(*phase);
-                if at.step > 0 && *phase != Phase::Test {
-                    let step = self.step_mut(*at, now);
-                    step.phase = Some(*phase);
-                    step.phase_starts.push((*phase, now));
-                }
-            }
-            Event::RolloutFinished { at, result, .. } => {
-                if let Some(rollout) = result.rollout() {
-                    self.add_usage("rollout", rollout.usage);
-                }
-                self.step_mut(*at, now).rollouts.push(result.clone());
-            }
-            Event::AnalysisFinished {
-                at, source, minibatch, items, patch, failures, note, usage, ..
-            } => {
-                self.add_usage("analyst", *usage);
-                self.step_mut(*at, now).analyses.push(Analysis {
-                    source: *source,
-                    minibatch: *minibatch,
-                    items: items.clone(),
-                    patch: patch.clone(),
-                    failures: failures.clone(),
-                    note: note.clone(),
-                });
-            }
-            Event::MergeFinished { at, patch, usage, .. } => {
-                self.add_usage("merge", *usage);
-                self.step_mut(*at, now).merged = Some(patch.clone());
-            }
-            Event::EditsSelected { at, budget, patch, usage, .. } => {
-                self.add_usage("ranking", *usage);
-                let step = self.step_mut(*at, now);
-                step.ranked = Some(patch.clone());
-                step.budget = Some(*budget);
-            }
-            Event::ReviewOpened { at, mode, edits, current_hash, preview, timeout_s, on_timeout } => {
-                let review = ReviewState {
-                    mode: *mode,
-                    edits: edits.iter().map(ReviewEdit::undecided).collect(),
-                    current_hash: current_hash.clone(),
-                    preview: preview.clone(),
-                    deadline: timeout_s.map(|seconds| now + seconds * 1000),
-                    timeout_s: *timeout_s,
-                    submitted: None,
-                    on_timeout: *on_timeout,
-                    closed: None,
-                    rejected: Vec::new(),
-                };
-                self.step_mut(*at, now).review = Some(review);
-            }
-            Event::ReviewClosed { at, close, rejected, .. } => {
-                if let Some(review) = &mut self.step_mut(*at, now).review {
-                    review.closed = Some(close.clone());
-                    review.rejected.clone_from(rejected);
-                }
-            }
-            Event::SkillUpdated { at, candidate, report } => {
-                let version = SkillVersion { skill: candidate.clone(), step: at.step, accepted: false };
-                self.skills.entry(candidate.hash.clone()).or_insert(version);
-                let step = self.step_mut(*at, now);
-                step.candidate = Some(candidate.clone());
-                step.report = Some(report.clone());
-            }
-            Event::EvaluationStarted { eval, purpose, at, skill_hash, n } => {
-                let state = EvalState {
-                    purpose: *purpose,
-                    at: *at,
-                    skill_hash: skill_hash.clone(),
-                    n: *n,
-                    results: Vec::new(),
-                    score: None,
-                    curtailed: false,
-                    missing: 0,
-                };
-                self.evals.insert(eval.clone(), state);
-                self.eval_order.push(eval.clone());
-                if *purpose == EvalPurpose::Candidate {
-                    self.step_mut(*at, now).eval = Some(eval.clone());
-                }
-            }
-            Event::EvaluationItemFinished { eval, index, result, .. } => {
-                if let Some(rollout) = result.rollout() {
-                    self.add_usage("evaluation", rollout.usage);
-                }
-                if let Some(state) = self.evals.get_mut(eval) {
-                    state.results.push((*index, result.clone()));
-                }
-            }
-            Event::EvaluationFinished { eval, score, curtailed, missing } => {
-                if let Some(state) = self.evals.get_mut(eval) {
-                    state.score = Some(score.clone());
-                    state.curtailed = *curtailed;
-                    state.missing = *missing;
-                    if state.purpose == EvalPurpose::Baseline {
-                        self.baseline_score = Some(score.gate);
-                        self.current_score = Some(score.gate);
-                        self.best_score = Some(score.gate);
-                    }
-                }
-            }
-            Event::GateDecided { at, decision } => {
-                if decision.verdict.accepted()
-                    && let Some(version) = self.skills.get_mut(&decision.candidate_hash)
-                {
-                    version.accepted = true;
-                }
-                self.step_mut(*at, now).gate = Some((**decision).clone());
-            }
-            Event::StepFinished { record, current_hash, best_hash } => {
-                self.current_hash.clone_from(current_hash);
-                self.best_hash.clone_from(best_hash);
-                self.current_score = Some(record.current_score);
-                self.best_score = Some(record.best_score);
-                self.best_step = record.best_step;
-                let step = self.step_mut(record.at, now);
-                step.record = Some((**record).clone());
-                step.finished_at = Some(now);
-            }
-            Event::TestFinished { outcome } => self.test = Some(outcome.clone()),
-            Event::RunFinished { status, reason, .. } => {
-                self.status = RunStatus::Ended { status: *status, reason: reason.clone() };
-            }
-            Event::HostStarted { host, pid, resumed } => self.host_started(host, *pid, *resumed, now),
-            Event::EditDecided { at, edit, decision, by, rev } => {
-                self.rev = self.rev.max(*rev);
-                if let Some(review) = &mut self.step_mut(*at, now).review
-                    && let Some(slot) = review.edits.get_mut(*edit)
-                {
-                    slot.decision = decision.clone();
-                    slot.by = Some(by.clone());
-                    slot.rev = *rev;
-                }
-            }
-            Event::ReviewSubmitted { at, by, rev } => {
-                self.rev = self.rev.max(*rev);
-                if let Some(review) = &mut self.step_mut(*at, now).review {
-                    review.submitted = Some(by.clone());
-                }
-            }
-            Event::Paused { by } => self.status = RunStatus::Paused { by: by.clone() },
-            Event::Resumed { .. } => {
-                self.status = RunStatus::Running;
-                self.restart_review_clock(now);
-            }
-            Event::CancelRequested { by } => self.status = RunStatus::Cancelling { by: by.clone() },
-            Event::ConfigChanged { keys } => {
-                self.log(now, LogLevel::Warn, None, format!("config changed: {}", keys.join(", ")));
-            }
-            Event::Alert { level, code, message } => {
-                self.log(now, *level, Some(code.clone()), message.clone());
-            }
-            Event::Log { level, message } => self.log(now, *level, None, message.clone()),
-            Event::Unknown(map) => {
-                let kind = map.keys().next().map_or("?", String::as_str);
-                self.log(now, LogLevel::Debug, None, format!("event of an unknown kind: {kind}"));
-            }
-        }
-    }
-
-    /// A new host lets a stopped run go on, and gives an open review its full time again.
-    fn host_started(&mut self, host: &str, pid: u32, resumed: bool, now: u64) {
-        self.host = Some((host.to_owned(), pid));
-        if self.info.is_some() {
-            self.status = RunStatus::Running;
-        }
-        self.restart_review_clock(now);
-        if resumed {
-            self.log(now, LogLevel::Info, None, format!("resumed by process {pid} on {host}"));
-        }
-    }
-
-    /// Time in which nobody could decide does not count.
-    fn restart_review_clock(&mut self, now: u64) {
-        if let Some(review) = self.steps.last_mut().and_then(|step| step.review.as_mut())
-            && review.closed.is_none()
-        {
-            review.deadline = review.timeout_s.map(|seconds| now + seconds * 1000);
-        }
+    /// The finished stages after the steps of `epoch`.
+    pub fn stages_of(&self, epoch: u32) -> impl Iterator<Item = &StageState> {
+        self.stages.iter().filter(move |stage| stage.at.epoch == epoch)
     }
 }
 
 impl ReviewEdit {
-    fn undecided(edit: &Edit) -> Self {
+    pub(super) fn undecided(edit: &Edit) -> Self {
         Self { edit: edit.clone(), decision: Decision::Undecided, by: None, rev: 0 }
     }
 }

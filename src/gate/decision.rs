@@ -103,11 +103,6 @@ pub fn gate_decision(input: &GateInput) -> GateDecision {
     }
 }
 
-/// Whether the decision makes the candidate the best skill so far (`force_accept` does not say).
-pub fn takes_best(decision: &GateDecision) -> bool {
-    decision.verdict.accepted() && decision.candidate.gate > decision.best.gate
-}
-
 struct Evidence<'a> {
     verdict: Verdict,
     candidate: &'a GateScore,
@@ -146,6 +141,7 @@ impl Evidence<'_> {
                 candidate.n
             ),
             Verdict::SkipNoPatches => "Skipped: no patch to measure.".to_owned(),
+            Verdict::SkipNoRewrite => "Skipped: no usable rewrite to measure.".to_owned(),
             Verdict::SkipNoChange => "Skipped: the candidate equals the current skill.".to_owned(),
         }
     }
@@ -215,9 +211,9 @@ mod tests {
     #[test]
     fn with_the_gate_off_only_completeness_counts() {
         let lower = decide(&[1.0, 1.0], &[Some(0.0), Some(0.0)], false, 1.0);
-        assert_eq!((lower.verdict, takes_best(&lower)), (Verdict::ForceAccept, false));
+        assert_eq!((lower.verdict, lower.takes_best()), (Verdict::ForceAccept, false));
         let higher = decide(&[0.0, 1.0], &[Some(1.0), Some(1.0)], false, 0.5);
-        assert!(takes_best(&higher));
+        assert!(higher.takes_best());
         assert_eq!(decide(&[1.0, 1.0], &[Some(0.0), None], false, 1.0).verdict, Verdict::Undecided);
     }
 

@@ -41,7 +41,7 @@ pub fn apply_edits(skill: &str, edits: &[Edit], missing_anchor: MissingAnchor) -
         }
         rows.push(EditOutcome {
             index: position + 1,
-            op: op_name(edit.op).to_owned(),
+            op: edit.op.name().to_owned(),
             target: preview(&edit.target),
             content_preview: preview(&content),
             status,
@@ -95,7 +95,15 @@ fn outcome(
             Some(at) => Ok((EditStatus::AppliedDelete, splice(skill, at, target, ""))),
             None => Err(EditStatus::SkippedDeleteTargetNotFound),
         },
-        EditOp::Unknown => Err(EditStatus::SkippedUnknownOp),
+        // A suggestion or a whole rewrite is no edit of the text.
+        EditOp::AddRule
+        | EditOp::RemoveRule
+        | EditOp::MergeRules
+        | EditOp::Reorganize
+        | EditOp::Compress
+        | EditOp::Clarify
+        | EditOp::Rewrite
+        | EditOp::Unknown => Err(EditStatus::SkippedUnknownOp),
     }
 }
 
@@ -147,16 +155,6 @@ fn replacement(target: &str, edit: &Edit, content: &str) -> String {
     format!("{before}{content}{after}")
 }
 
-fn op_name(op: EditOp) -> &'static str {
-    match op {
-        EditOp::Append => "append",
-        EditOp::InsertAfter => "insert_after",
-        EditOp::Replace => "replace",
-        EditOp::Delete => "delete",
-        EditOp::Unknown => "unknown",
-    }
-}
-
 fn preview(text: &str) -> String {
     text.chars().take(200).collect()
 }
@@ -169,6 +167,7 @@ mod tests {
 
     fn edit(op: EditOp, target: &str, content: &str) -> Edit {
         Edit {
+            priority: None,
             op,
             target: target.into(),
             content: content.into(),

@@ -107,13 +107,7 @@ pub fn reviewer_refusal(edit: &Edit, reason: &str) -> FailedAttempt {
 }
 
 fn summary(edit: &Edit) -> String {
-    let op = match edit.op {
-        EditOp::Append => "append",
-        EditOp::InsertAfter => "insert_after",
-        EditOp::Replace => "replace",
-        EditOp::Delete => "delete",
-        EditOp::Unknown => "?",
-    };
+    let op = if edit.op == EditOp::Unknown { "?" } else { edit.op.name() };
     match (edit.target.is_empty(), edit.content.is_empty()) {
         (true, _) => format!("[{op}] {}", quoted(&edit.content)),
         (false, true) => format!("[{op}] target={}", quoted(&edit.target)),

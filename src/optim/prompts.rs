@@ -22,14 +22,14 @@ const LINE_LIMIT: usize = 1_000;
 /// The system and user message of an analyst, merge or ranking call.
 pub fn optimizer_prompt(brief: &Brief) -> Prompt {
     let (system, user) = match brief {
-        Brief::Analyze { source, skill, budget, trajectories, memory } => {
+        Brief::Analyze { source, skill, budget, trajectories, memory, .. } => {
             let system = match source {
                 SourceType::Failure => ANALYST_FAILURE,
                 SourceType::Success => ANALYST_SUCCESS,
             };
             (with_rules(system), analysis(skill, *budget, trajectories, memory))
         }
-        Brief::Merge { source, level, skill, patches } => {
+        Brief::Merge { source, level, skill, patches, .. } => {
             let system = match source {
                 Some(SourceType::Failure) => MERGE_FAILURE,
                 Some(SourceType::Success) => MERGE_SUCCESS,
@@ -37,9 +37,16 @@ pub fn optimizer_prompt(brief: &Brief) -> Prompt {
             };
             (with_rules(system), merge(*source, *level, skill, patches))
         }
-        Brief::Rank { skill, patch, budget } => {
+        Brief::Rank { skill, patch, budget, .. } => {
             (RANKING.trim_end().to_owned(), ranking(skill, patch, *budget))
         }
+        Brief::LearningRate { .. }
+        | Brief::Rewrite { .. }
+        | Brief::SlowUpdate { .. }
+        | Brief::MetaSkill { .. }
+        | Brief::MetaReflect { .. }
+        | Brief::Probe { .. }
+        | Brief::Consolidate { .. } => (String::new(), String::new()),
     };
     Prompt::Chat(vec![Message::new(Speaker::System, system), Message::new(Speaker::User, user)])
 }
@@ -161,6 +168,8 @@ mod tests {
 
     fn shown(item: &str, reply: &str) -> Trajectory {
         Trajectory {
+            reference: String::new(),
+            turns: Vec::new(),
             item: item.into(),
             task_type: "city".into(),
             task: format!("Text: {item} is in Rome."),
@@ -177,7 +186,16 @@ mod tests {
 
     fn analyze(trajectories: Vec<Trajectory>, memory: Vec<StepMemory>) -> Brief {
         let (source, skill) = (SourceType::Failure, "# Skill\n\n- a\n".into());
-        Brief::Analyze { source, skill, budget: 3, trajectories, memory }
+        Brief::Analyze {
+            appendix: false,
+            meta_skill: String::new(),
+            mode: Default::default(),
+            source,
+            skill,
+            budget: 3,
+            trajectories,
+            memory,
+        }
     }
 
     fn edit(content: &str) -> Edit {
@@ -187,8 +205,18 @@ mod tests {
     fn every_brief() -> Vec<Brief> {
         let patch = Patch { reasoning: "r".into(), edits: vec![edit("x"), edit("y")] };
         let (skill, level, patches) = (String::new(), 1, vec![patch.clone(), patch.clone()]);
-        let merge = |source| Brief::Merge { source, level, skill: skill.clone(), patches: patches.clone() };
+        let merge = |source| Brief::Merge {
+            meta_skill: String::new(),
+            mode: Default::default(),
+            source,
+            level,
+            skill: skill.clone(),
+            patches: patches.clone(),
+        };
         let success = Brief::Analyze {
+            appendix: false,
+            meta_skill: String::new(),
+            mode: Default::default(),
             source: SourceType::Success,
             skill: skill.clone(),
             budget: 1,
@@ -201,7 +229,13 @@ mod tests {
             merge(Some(SourceType::Failure)),
             merge(Some(SourceType::Success)),
             merge(None),
-            Brief::Rank { skill: skill.clone(), patch, budget: 1 },
+            Brief::Rank {
+                meta_skill: String::new(),
+                mode: Default::default(),
+                skill: skill.clone(),
+                patch,
+                budget: 1,
+            },
         ]
     }
 
@@ -227,6 +261,7 @@ mod tests {
                 Brief::Rank { patch, .. } => {
                     ranked_edits(patch, 1, &example).map(|selection| selection.patch)
                 }
+                _ => continue,
             };
             assert_eq!(result.map(|patch| patch.edits.len()), Ok(1), "{example}");
             systems.insert(system);
@@ -290,7 +325,13 @@ mod tests {
     #[test]
     fn edits_to_rank_are_one_line_each_with_their_number() {
         let patch = Patch { reasoning: String::new(), edits: vec![edit("a\nb"), edit("c")] };
-        let (_, user) = messages(&Brief::Rank { skill: "s".into(), patch, budget: 1 });
+        let (_, user) = messages(&Brief::Rank {
+            meta_skill: String::new(),
+            mode: Default::default(),
+            skill: "s".into(),
+            patch,
+            budget: 1,
+        });
         assert!(user.contains("\n0: {\"op\":\"append\",\"target\":\"\",\"content\":\"a\\nb\""), "{user}");
         assert!(user.contains("\n1: {\"op\":\"append\",\"target\":\"\",\"content\":\"c\""), "{user}");
         assert!(user.ends_with("At most 1 edit."));

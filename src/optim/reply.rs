@@ -199,6 +199,7 @@ fn edit(item: &Value) -> Result<Edit, String> {
         support_count: fields.get("support_count").and_then(whole_number).map_or(1, saturated),
         source_type: fields.get("source_type").and_then(source).unwrap_or_default(),
         merge_level: None,
+        priority: None,
         rationale: optional("rationale")?,
         motivated_by: ids.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
     })

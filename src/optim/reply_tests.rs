@@ -97,6 +97,7 @@ fn failure_summaries_are_read_leniently() {
 
 fn parents() -> Vec<Patch> {
     let edit = |content: &str, support_count, source_type, items: &[&str]| Edit {
+        priority: None,
         op: EditOp::Append,
         target: String::new(),
         content: content.into(),

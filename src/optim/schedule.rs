@@ -4,18 +4,24 @@ use std::f64::consts::PI;
 
 use crate::config::Scheduler;
 
+/// The budget of the schedule `autonomous`, SkillOpt's.
+const UNLIMITED: usize = 999;
+
 /// Most edits of update number `k` (from 1) of `total`: SkillOpt's schedules, rounded half to even, never below
 /// `min`. `constant` is `max` at every step; with `total` <= 1 so are the others.
 ///
 /// linear: max + (min - max) k / T; cosine: min + (max - min) (1 + cos(pi k / T)) / 2, k at most T.
 pub fn edit_budget(scheduler: Scheduler, max: usize, min: usize, k: usize, total: usize) -> usize {
+    if scheduler == Scheduler::Autonomous {
+        return UNLIMITED;
+    }
     if total <= 1 {
         return max;
     }
     let (high, low) = (max as f64, min as f64);
     let progress = k.min(total) as f64;
     let value = match scheduler {
-        Scheduler::Constant => return max,
+        Scheduler::Constant | Scheduler::Autonomous => return max,
         Scheduler::Linear => high + (low - high) * progress / total as f64,
         Scheduler::Cosine => low + 0.5 * (high - low) * (1.0 + (PI * progress / total as f64).cos()),
     };

@@ -3,7 +3,7 @@
 use crate::domain::{
     Decision, Edit, EditOp, GateDecision, GateScore, ReviewClose, ReviewMode, TimeoutPolicy, Verdict,
 };
-use crate::event::{EndStatus, EvalPurpose, Event, ItemResult, LogLevel, Record, TestOutcome};
+use crate::event::{EndStatus, Event, ItemResult, LogLevel, Record, TestOutcome};
 use crate::text::{sanitize_line, truncate};
 
 /// Longest quotation of model text in a line, in columns.
@@ -35,6 +35,14 @@ fn sentence(event: &Event) -> String {
             let n = count(items.len(), "item");
             format!("step {}: analysis {} of {kind} ({n}): {found}", at.step, minibatch + 1)
         }
+        Event::OptimizerAnswered { at, stage, answer, note, .. } => {
+            let found = if answer.is_some() {
+                "answered".to_owned()
+            } else {
+                format!("nothing usable: {}", quote(note))
+            };
+            format!("step {}: {} {found}", at.step, stage.replace('_', " "))
+        }
         Event::MergeFinished { at, patch, fallbacks, .. } => {
             let fallback = match fallbacks {
                 0 => String::new(),
@@ -44,7 +52,8 @@ fn sentence(event: &Event) -> String {
         }
         Event::EditsSelected { at, budget, patch, note, .. } => {
             let note = if note.is_empty() { String::new() } else { format!("; {}", quote(note)) };
-            format!("step {}: selected {} (budget {budget}){note}", at.step, count(patch.edits.len(), "edit"))
+            let budget = budget.map_or_else(String::new, |budget| format!(" (budget {budget})"));
+            format!("step {}: selected {}{budget}{note}", at.step, count(patch.edits.len(), "edit"))
         }
         Event::ReviewOpened { at, mode, edits, timeout_s, on_timeout, .. } => match mode {
             ReviewMode::Auto => {
@@ -67,7 +76,7 @@ fn sentence(event: &Event) -> String {
             };
             format!("step {}: review {how}: {} kept, {} rejected", at.step, kept.len(), rejected.len())
         }
-        Event::SkillUpdated { at, candidate, report } => format!(
+        Event::SkillUpdated { at, candidate, report, .. } => format!(
             "step {}: candidate {} ({} of {} applied)",
             at.step,
             short(&candidate.hash),
@@ -75,7 +84,7 @@ fn sentence(event: &Event) -> String {
             count(report.total, "edit")
         ),
         Event::EvaluationStarted { purpose, n, .. } => {
-            format!("{}: {} to measure", purpose_name(*purpose), count(*n, "item"))
+            format!("{}: {} to measure", purpose.name(), count(*n, "item"))
         }
         Event::EvaluationItemFinished { eval, result, .. } => format!("{eval}: {}", outcome(result)),
         Event::EvaluationFinished { eval, score: s, curtailed, missing } => {
@@ -95,6 +104,17 @@ fn sentence(event: &Event) -> String {
             score(record.best_score),
             record.best_step
         ),
+        Event::AppendixUpdated { at, flush, .. } => {
+            let n = count(flush.appendix_after.len(), "note");
+            format!("step {}: appendix of {n}, {} new", at.step, flush.added)
+        }
+        Event::EpochStageFinished { at, stage, .. } => {
+            format!("epoch {}: {} {}", at.epoch, stage.name(), stage.action().name().replace('_', " "))
+        }
+        Event::FinalSelectionFinished { score: s, promoted } => {
+            let what = if *promoted { "becomes the best" } else { "is not above the best" };
+            format!("final selection: the last skill {what} with {}", score(s.gate))
+        }
         Event::TestFinished { outcome } => format!("test: {}", test_line(outcome)),
         Event::RunFinished { status, reason, best_score, best_step, .. } => {
             let status = match status {
@@ -204,15 +224,6 @@ fn outcome(result: &ItemResult) -> String {
     }
 }
 
-fn purpose_name(purpose: EvalPurpose) -> &'static str {
-    match purpose {
-        EvalPurpose::Baseline => "baseline",
-        EvalPurpose::Candidate => "candidate",
-        EvalPurpose::TestBase => "test of the base skill",
-        EvalPurpose::TestBest => "test of the best skill",
-    }
-}
-
 fn level_word(level: LogLevel) -> &'static str {
     match level {
         LogLevel::Debug => "debug",
@@ -239,6 +250,7 @@ pub fn verdict_word(verdict: Verdict) -> &'static str {
         Verdict::Reject => "rejected",
         Verdict::Undecided => "undecided",
         Verdict::SkipNoPatches => "skipped, no edits",
+        Verdict::SkipNoRewrite => "skipped, no rewrite",
         Verdict::SkipNoChange => "skipped, no change",
     }
 }
@@ -250,6 +262,13 @@ pub fn edit_title(edit: &Edit) -> String {
         EditOp::InsertAfter => ("insert", &edit.content),
         EditOp::Replace => ("replace", &edit.target),
         EditOp::Delete => ("delete", &edit.target),
+        EditOp::AddRule => ("add", &edit.target),
+        EditOp::RemoveRule => ("remove", &edit.target),
+        EditOp::MergeRules => ("merge", &edit.target),
+        EditOp::Reorganize => ("reorder", &edit.target),
+        EditOp::Compress => ("compress", &edit.target),
+        EditOp::Clarify => ("clarify", &edit.target),
+        EditOp::Rewrite => ("rewrite", &edit.target),
         EditOp::Unknown => ("unknown", &edit.content),
     };
     format!("{verb:<8}{}", sanitize_line(text.trim()))

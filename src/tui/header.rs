@@ -48,6 +48,11 @@ fn abbreviated(phase: Phase) -> &'static str {
         Phase::Update => "upd",
         Phase::Evaluate => "eval",
         Phase::Gate => "gate",
+        Phase::DeepReflect => "deep",
+        Phase::SlowUpdate => "slow",
+        Phase::MetaSkill => "meta",
+        Phase::MetaReflect => "mrefl",
+        Phase::FinalSelection => "final",
         Phase::Test => "test",
     }
 }

@@ -52,6 +52,7 @@ mod tests {
     #[test]
     fn stages_follow_the_edits_and_useless_ones_say_why() {
         let edit = |op, target: &str, content: &str| Edit {
+            priority: None,
             op,
             target: target.into(),
             content: content.into(),

@@ -70,9 +70,18 @@ fn call_group(app: &App, path: &str) -> &'static str {
 
 fn purpose_group(purpose: EvalPurpose) -> &'static str {
     match purpose {
-        EvalPurpose::Baseline | EvalPurpose::Candidate => "select",
+        EvalPurpose::Baseline
+        | EvalPurpose::Candidate
+        | EvalPurpose::Rescore
+        | EvalPurpose::SlowCandidate
+        | EvalPurpose::MetaReflectCandidate
+        | EvalPurpose::FinalSelection => "select",
+        EvalPurpose::LongitudinalPrev => "prev",
+        EvalPurpose::LongitudinalCurr => "curr",
+        EvalPurpose::DeepProbe => "deep",
         EvalPurpose::TestBase => "base",
         EvalPurpose::TestBest => "best",
+        EvalPurpose::TestFinal => "last",
     }
 }
 
@@ -86,8 +95,18 @@ impl App {
         }
         let of_stage = |eval: &&EvalState| match (stage, eval.purpose) {
             (Stage::Baseline, EvalPurpose::Baseline) => true,
-            (Stage::Test, EvalPurpose::TestBase | EvalPurpose::TestBest) => true,
-            (Stage::Step(number), EvalPurpose::Candidate) => eval.at.step == number,
+            (Stage::Test, EvalPurpose::TestBase | EvalPurpose::TestBest | EvalPurpose::TestFinal) => true,
+            (
+                Stage::Step(number),
+                EvalPurpose::Candidate
+                | EvalPurpose::Rescore
+                | EvalPurpose::DeepProbe
+                | EvalPurpose::LongitudinalPrev
+                | EvalPurpose::LongitudinalCurr
+                | EvalPurpose::SlowCandidate
+                | EvalPurpose::MetaReflectCandidate
+                | EvalPurpose::FinalSelection,
+            ) => eval.at.step == number,
             _ => false,
         };
         let evals = self.state.eval_order.iter().rev().filter_map(|id| self.state.evals.get(id));

@@ -361,6 +361,9 @@ fn a_step_without_a_gate_says_what_happened() {
         tape.push(
             10,
             Event::AnalysisFinished {
+                appendix_notes: Vec::new(),
+                deep: false,
+                success_patterns: Vec::new(),
                 key: result_key("a"),
                 at,
                 source: planish::domain::SourceType::Failure,

@@ -153,6 +153,7 @@ mod tests {
 
     fn under_review() -> RunState {
         let edit = Edit {
+            priority: None,
             op: EditOp::Append,
             target: String::new(),
             content: "line one\nline two".into(),

@@ -45,7 +45,7 @@ fn removes_target(edit: &Edit) -> bool {
     match edit.op {
         EditOp::Delete => true,
         EditOp::Replace => !edit.content.contains(&edit.target),
-        EditOp::Append | EditOp::InsertAfter | EditOp::Unknown => false,
+        _ => false,
     }
 }
 

@@ -109,6 +109,7 @@ fn edit(op: EditOp, target: String, content: String) -> Edit {
         support_count: 1,
         source_type: crate::domain::SourceType::Failure,
         merge_level: None,
+        priority: None,
         rationale: String::new(),
         motivated_by: Vec::new(),
     }
@@ -124,7 +125,7 @@ pub fn apply(skill: &str, edit: &Edit) -> String {
             format!("{}\n\n{}{gap}{rest}", body.trim_end(), edit.content)
         }
         EditOp::Replace | EditOp::Delete => skill.replacen(&edit.target, &edit.content, 1),
-        EditOp::InsertAfter | EditOp::Unknown => skill.to_owned(),
+        _ => skill.to_owned(),
     }
 }
 

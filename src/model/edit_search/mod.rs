@@ -38,7 +38,7 @@ impl EditSearch {
             message: "the built-in edit search answers reflection, merge and ranking calls only".into(),
         })?;
         let reply = match brief {
-            Brief::Analyze { source: SourceType::Failure, skill, budget, trajectories, memory } => {
+            Brief::Analyze { source: SourceType::Failure, skill, budget, trajectories, memory, .. } => {
                 let search = search::Search { likelihood: &*self.likelihood, skill, trajectories, memory };
                 search.analyze(*budget).await?
             }
@@ -47,6 +47,13 @@ impl EditSearch {
             }
             Brief::Merge { patches, .. } => combine::merge(patches),
             Brief::Rank { patch, budget, .. } => combine::rank(patch, *budget),
+            Brief::LearningRate { .. }
+            | Brief::Rewrite { .. }
+            | Brief::SlowUpdate { .. }
+            | Brief::MetaSkill { .. }
+            | Brief::MetaReflect { .. }
+            | Brief::Probe { .. }
+            | Brief::Consolidate { .. } => serde_json::json!({}),
         };
         Ok(reply.to_string())
     }

@@ -33,6 +33,8 @@ impl Likelihood for Fake {
 
 pub fn trajectory(item: &str, task: &str, gold: &str) -> Trajectory {
     Trajectory {
+        reference: String::new(),
+        turns: Vec::new(),
         item: item.into(),
         task_type: "qa".into(),
         task: task.into(),
@@ -57,7 +59,16 @@ fn city(n: usize) -> Trajectory {
 }
 
 fn analyze(skill: &str, trajectories: Vec<Trajectory>, budget: usize, memory: Vec<StepMemory>) -> Brief {
-    Brief::Analyze { source: SourceType::Failure, skill: skill.into(), budget, trajectories, memory }
+    Brief::Analyze {
+        appendix: false,
+        meta_skill: String::new(),
+        mode: Default::default(),
+        source: SourceType::Failure,
+        skill: skill.into(),
+        budget,
+        trajectories,
+        memory,
+    }
 }
 
 async fn ask(fake: &Arc<Fake>, brief: Option<Brief>) -> Result<Value, ModelError> {
@@ -217,6 +228,9 @@ async fn the_same_brief_gets_the_same_answer() {
 #[tokio::test]
 async fn successes_propose_nothing_and_other_calls_are_refused() {
     let brief = Brief::Analyze {
+        appendix: false,
+        meta_skill: String::new(),
+        mode: Default::default(),
         source: SourceType::Success,
         skill: INTRO.into(),
         budget: 4,
@@ -234,6 +248,8 @@ async fn successes_propose_nothing_and_other_calls_are_refused() {
 async fn merge_and_rank_speak_the_contract() {
     let (patch, _) = edits(analyze(INTRO, (0..4).map(city).collect(), 3, Vec::new())).await;
     let brief = Brief::Merge {
+        meta_skill: String::new(),
+        mode: Default::default(),
         source: None,
         level: 1,
         skill: INTRO.into(),
@@ -243,7 +259,13 @@ async fn merge_and_rank_speak_the_contract() {
     let merged: Patch = serde_json::from_value(value).unwrap();
     assert_eq!(merged.edits.len(), 3);
     assert_eq!(merged.edits[0].support_count, 6);
-    let brief = Brief::Rank { skill: INTRO.into(), patch: merged, budget: 2 };
+    let brief = Brief::Rank {
+        meta_skill: String::new(),
+        mode: Default::default(),
+        skill: INTRO.into(),
+        patch: merged,
+        budget: 2,
+    };
     let value = ask(&Arc::default(), Some(brief)).await.unwrap();
     assert_eq!(value["selected_indices"].as_array().unwrap().len(), 2);
 }

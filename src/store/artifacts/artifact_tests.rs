@@ -14,6 +14,7 @@ const NAME: &str = "q/../1";
 
 fn edit(content: &str) -> Edit {
     Edit {
+        priority: None,
         op: EditOp::Append,
         target: String::new(),
         content: content.into(),
@@ -31,6 +32,7 @@ fn patch(content: &str) -> Patch {
 
 fn rollout(item: &str, hard: f64) -> ItemResult {
     ItemResult::Scored(Box::new(Rollout {
+        turns: Vec::new(),
         item: item.into(),
         task_type: "city".into(),
         task: "Where?".into(),
@@ -115,6 +117,9 @@ fn step(
         },
         Event::PhaseStarted { at, phase: Phase::Reflect },
         Event::AnalysisFinished {
+            appendix_notes: Vec::new(),
+            deep: false,
+            success_patterns: Vec::new(),
             failures: Vec::new(),
             key: key("a0"),
             at,
@@ -126,6 +131,9 @@ fn step(
             usage: Usage { calls: 1, prompt_tokens: 100, completion_tokens: 20, ..Usage::default() },
         },
         Event::AnalysisFinished {
+            appendix_notes: Vec::new(),
+            deep: false,
+            success_patterns: Vec::new(),
             failures: Vec::new(),
             key: key("a1"),
             at,
@@ -145,8 +153,9 @@ fn step(
             usage: Usage::default(),
         },
         Event::EditsSelected {
+            ranking: None,
             at,
-            budget: 1,
+            budget: Some(1),
             patch: patch(content),
             note: String::new(),
             usage: Usage::default(),
@@ -161,7 +170,13 @@ fn step(
             timeout_s: None,
         },
         Event::ReviewClosed { at, close: ReviewClose::Auto, kept: vec![edit(content)], rejected: vec![] },
-        Event::SkillUpdated { at, candidate: candidate.clone(), report },
+        Event::SkillUpdated {
+            regions_restored: false,
+            rewrite: None,
+            at,
+            candidate: candidate.clone(),
+            report,
+        },
         Event::PhaseStarted { at, phase: Phase::Evaluate },
     ];
     let eval = format!("candidate-{number}");
@@ -195,6 +210,17 @@ fn step(
     let origin = if number == 1 || accepted { format!("step_{number:04}") } else { "step_0001".into() };
     events.push(Event::StepFinished {
         record: Box::new(StepRecord {
+            accumulation_batches: Vec::new(),
+            current_score_stale: false,
+            lr_control_mode: Default::default(),
+            lr_decision: None,
+            n_deep_failure_patches: None,
+            n_deep_success_patches: None,
+            rewrite_change_summary: None,
+            n_execution_lapse_notes: None,
+            n_appendix_notes_added: None,
+            n_appendix_notes_total: None,
+            n_appendix_notes_consolidated: None,
             at,
             tokens: BTreeMap::new(),
             rollout_hard: 0.5,
@@ -262,6 +288,7 @@ fn records() -> Vec<Record> {
     events.extend(evaluation("test-best", EvalPurpose::TestBest, at(2), better_hash, [1.0, 1.0]));
     events.push(Event::TestFinished {
         outcome: TestOutcome {
+            last: None,
             n: 2,
             base_hard: 0.5,
             base_soft: 0.5,

@@ -121,7 +121,7 @@ impl Tally {
                 Verdict::AcceptNewBest | Verdict::Accept | Verdict::ForceAccept => tally.accepts += 1,
                 Verdict::Reject => tally.rejects += 1,
                 Verdict::Undecided => tally.undecided += 1,
-                Verdict::SkipNoPatches | Verdict::SkipNoChange => tally.skips += 1,
+                Verdict::SkipNoPatches | Verdict::SkipNoRewrite | Verdict::SkipNoChange => tally.skips += 1,
             }
         }
         tally

@@ -69,11 +69,11 @@ fn result(app: &App, columns: usize, lines: &mut Lines) {
         test_result(outcome, columns, lines);
     } else {
         for eval in app.state.eval_order.iter().filter_map(|id| app.state.evals.get(id)) {
-            use EvalPurpose::{Baseline, Candidate, TestBase, TestBest};
             let name = match eval.purpose {
-                TestBase => "base skill",
-                TestBest => "best skill",
-                Baseline | Candidate => continue,
+                EvalPurpose::TestBase => "base skill",
+                EvalPurpose::TestBest => "best skill",
+                EvalPurpose::TestFinal => "last skill",
+                _ => continue,
             };
             progress(name, eval, lines);
         }

@@ -96,7 +96,7 @@ fn stage_line(app: &App, stage: Stage) -> Vec<Span> {
 fn step_line(app: &App, step: &StepState) -> Vec<Span> {
     let number = format!("{:<3}", step.at.step);
     if let Some(gate) = &step.gate
-        && !matches!(gate.verdict, Verdict::SkipNoPatches | Verdict::SkipNoChange)
+        && !matches!(gate.verdict, Verdict::SkipNoPatches | Verdict::SkipNoRewrite | Verdict::SkipNoChange)
     {
         let (glyph, role) = verdict_mark(gate.verdict);
         let score = bounded(&gate.candidate, gate.candidate.gate);
@@ -167,6 +167,6 @@ pub fn verdict_mark(verdict: Verdict) -> (&'static str, Role) {
         Verdict::Accept | Verdict::ForceAccept => ("✓", Role::Good),
         Verdict::Reject => ("✗", Role::Bad),
         Verdict::Undecided => ("?", Role::Warn),
-        Verdict::SkipNoPatches | Verdict::SkipNoChange => ("–", Role::Dim),
+        Verdict::SkipNoPatches | Verdict::SkipNoRewrite | Verdict::SkipNoChange => ("–", Role::Dim),
     }
 }

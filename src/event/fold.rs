@@ -1,0 +1,348 @@
+//! The fold of a journal into [`RunState`]: one event at a time, pure and the same everywhere.
+
+use super::{
+    Analysis, EvalPurpose, EvalState, Event, LogLevel, LogLine, Record, ReviewEdit, ReviewState, RunInfo,
+    RunState, RunStatus, SkillVersion, StageState, StepState,
+};
+use crate::domain::{EpochStage, Skill, StepRef, Usage};
+
+/// Log lines kept in memory; older ones stay in the journal.
+const LOG_LINES: usize = 2000;
+
+impl RunState {
+    /// Folds records in order.
+    pub fn fold<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
+        let mut state = Self::default();
+        for record in records {
+            state.apply(record);
+        }
+        state
+    }
+
+    /// Applies the next record. Records at or below `seq` are ignored, so a resent one does no harm.
+    pub fn apply(&mut self, record: &Record) {
+        if record.seq <= self.seq {
+            return;
+        }
+        self.seq = record.seq;
+        self.updated_at = record.at;
+        self.apply_event(&record.event, record.at);
+    }
+
+    fn step_mut(&mut self, at: StepRef, now: u64) -> &mut StepState {
+        // Nearly always the last one.
+        let index = match self.steps.iter().rposition(|step| step.at.step == at.step) {
+            Some(index) => index,
+            None => {
+                self.steps.push(StepState { at, started_at: now, ..StepState::default() });
+                self.steps.len() - 1
+            }
+        };
+        &mut self.steps[index]
+    }
+
+    fn add_usage(&mut self, stage: &str, usage: Usage) {
+        *self.usage.entry(stage.to_owned()).or_default() += usage;
+    }
+
+    fn log(&mut self, at: u64, level: LogLevel, code: Option<String>, message: String) {
+        if self.logs.len() == LOG_LINES {
+            self.logs.pop_front();
+        }
+        self.logs.push_back(LogLine { at, level, code, message });
+    }
+
+    fn apply_event(&mut self, event: &Event, now: u64) {
+        match event {
+            Event::RunStarted { run, seed, config_hash, skill, plan, .. } => {
+                self.info = Some(RunInfo {
+                    name: run.clone(),
+                    seed: *seed,
+                    config_hash: config_hash.clone(),
+                    plan: plan.clone(),
+                    started_at: now,
+                });
+                self.status = RunStatus::Running;
+                for hash in [&mut self.initial_hash, &mut self.current_hash, &mut self.best_hash] {
+                    hash.clone_from(&skill.hash);
+                }
+                let version = SkillVersion { skill: skill.clone(), step: 0, accepted: true };
+                self.skills.insert(skill.hash.clone(), version);
+            }
+            Event::PhaseStarted { at, phase } => {
+                self.at = *at;
+                self.phase = Some(*phase);
+                self.phase_started_at = now;
+                if at.step > 0 && phase.of_step() {
+                    let step = self.step_mut(*at, now);
+                    step.phase = Some(*phase);
+                    step.phase_starts.push((*phase, now));
+                }
+            }
+            Event::RolloutFinished { at, result, .. } => {
+                if let Some(rollout) = result.rollout() {
+                    self.add_usage("rollout", rollout.usage);
+                }
+                self.step_mut(*at, now).rollouts.push(result.clone());
+            }
+            Event::AnalysisFinished {
+                at,
+                source,
+                minibatch,
+                items,
+                patch,
+                failures,
+                success_patterns,
+                appendix_notes,
+                deep,
+                note,
+                usage,
+                ..
+            } => {
+                self.add_usage("analyst", *usage);
+                self.step_mut(*at, now).analyses.push(Analysis {
+                    source: *source,
+                    minibatch: *minibatch,
+                    items: items.clone(),
+                    patch: patch.clone(),
+                    failures: failures.clone(),
+                    success_patterns: success_patterns.clone(),
+                    appendix_notes: appendix_notes.clone(),
+                    deep: *deep,
+                    note: note.clone(),
+                });
+            }
+            Event::OptimizerAnswered { at, stage, answer, usage, .. } => {
+                self.add_usage(stage, *usage);
+                self.optimizer_answered(*at, stage, answer.as_ref(), now);
+            }
+            Event::MergeFinished { at, patch, usage, .. } => {
+                self.add_usage("merge", *usage);
+                self.step_mut(*at, now).merged = Some(patch.clone());
+            }
+            Event::EditsSelected { at, budget, patch, ranking, usage, .. } => {
+                self.add_usage("ranking", *usage);
+                let step = self.step_mut(*at, now);
+                step.ranked = Some(patch.clone());
+                step.budget = *budget;
+                step.ranking.clone_from(ranking);
+            }
+            Event::ReviewOpened { at, mode, edits, current_hash, preview, timeout_s, on_timeout } => {
+                let review = ReviewState {
+                    mode: *mode,
+                    edits: edits.iter().map(ReviewEdit::undecided).collect(),
+                    current_hash: current_hash.clone(),
+                    preview: preview.clone(),
+                    deadline: timeout_s.map(|seconds| now + seconds * 1000),
+                    timeout_s: *timeout_s,
+                    submitted: None,
+                    on_timeout: *on_timeout,
+                    closed: None,
+                    rejected: Vec::new(),
+                };
+                self.step_mut(*at, now).review = Some(review);
+            }
+            Event::ReviewClosed { at, close, rejected, .. } => {
+                if let Some(review) = &mut self.step_mut(*at, now).review {
+                    review.closed = Some(close.clone());
+                    review.rejected.clone_from(rejected);
+                }
+            }
+            Event::SkillUpdated { at, candidate, report, rewrite, regions_restored } => {
+                self.remember(candidate, at.step, false);
+                let step = self.step_mut(*at, now);
+                step.candidate = Some(candidate.clone());
+                step.report = Some(report.clone());
+                step.rewrite.clone_from(rewrite);
+                step.regions_restored = *regions_restored;
+            }
+            Event::AppendixUpdated { at, flush, skill } => {
+                self.remember(skill, at.step, true);
+                self.step_mut(*at, now).appendix = Some(flush.clone());
+            }
+            Event::EpochStageFinished { at, stage, current, best_hash, stale, usage: _ } => {
+                self.stage_finished(*at, stage);
+                self.remember(current, at.step, true);
+                self.current_hash.clone_from(&current.hash);
+                self.best_hash.clone_from(best_hash);
+                self.current_score_stale = *stale;
+                self.stages.push(StageState {
+                    at: *at,
+                    stage: stage.clone(),
+                    current_hash: current.hash.clone(),
+                    started_at: self.phase_started_at,
+                    finished_at: now,
+                });
+            }
+            Event::FinalSelectionFinished { score, promoted } => {
+                if *promoted {
+                    self.best_hash.clone_from(&self.current_hash);
+                    self.best_score = Some(score.gate);
+                    self.best_step = self.at.step;
+                }
+                self.final_selection = Some((score.clone(), *promoted));
+            }
+            Event::EvaluationStarted { eval, purpose, at, skill_hash, n } => {
+                let state = EvalState {
+                    purpose: *purpose,
+                    at: *at,
+                    skill_hash: skill_hash.clone(),
+                    n: *n,
+                    results: Vec::new(),
+                    score: None,
+                    curtailed: false,
+                    missing: 0,
+                };
+                self.evals.insert(eval.clone(), state);
+                self.eval_order.push(eval.clone());
+                if *purpose == EvalPurpose::Candidate {
+                    self.step_mut(*at, now).eval = Some(eval.clone());
+                }
+            }
+            Event::EvaluationItemFinished { eval, index, result, .. } => {
+                if let Some(rollout) = result.rollout() {
+                    self.add_usage("evaluation", rollout.usage);
+                }
+                if let Some(state) = self.evals.get_mut(eval) {
+                    state.results.push((*index, result.clone()));
+                }
+            }
+            Event::EvaluationFinished { eval, score, curtailed, missing } => {
+                if let Some(state) = self.evals.get_mut(eval) {
+                    state.score = Some(score.clone());
+                    state.curtailed = *curtailed;
+                    state.missing = *missing;
+                    match state.purpose {
+                        EvalPurpose::Baseline => {
+                            self.baseline_score = Some(score.gate);
+                            self.current_score = Some(score.gate);
+                            self.best_score = Some(score.gate);
+                        }
+                        EvalPurpose::Rescore => {
+                            self.current_score = Some(score.gate);
+                            self.current_score_stale = false;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Event::GateDecided { at, decision } => {
+                if decision.verdict.accepted()
+                    && let Some(version) = self.skills.get_mut(&decision.candidate_hash)
+                {
+                    version.accepted = true;
+                }
+                self.step_mut(*at, now).gate = Some((**decision).clone());
+            }
+            Event::StepFinished { record, current_hash, best_hash } => {
+                self.current_hash.clone_from(current_hash);
+                self.best_hash.clone_from(best_hash);
+                self.current_score = Some(record.current_score);
+                self.current_score_stale = record.current_score_stale;
+                self.best_score = Some(record.best_score);
+                self.best_step = record.best_step;
+                let step = self.step_mut(record.at, now);
+                step.record = Some((**record).clone());
+                step.finished_at = Some(now);
+            }
+            Event::TestFinished { outcome } => self.test = Some(outcome.clone()),
+            Event::RunFinished { status, reason, .. } => {
+                self.status = RunStatus::Ended { status: *status, reason: reason.clone() };
+            }
+            Event::HostStarted { host, pid, resumed } => self.host_started(host, *pid, *resumed, now),
+            Event::EditDecided { at, edit, decision, by, rev } => {
+                self.rev = self.rev.max(*rev);
+                if let Some(review) = &mut self.step_mut(*at, now).review
+                    && let Some(slot) = review.edits.get_mut(*edit)
+                {
+                    slot.decision = decision.clone();
+                    slot.by = Some(by.clone());
+                    slot.rev = *rev;
+                }
+            }
+            Event::ReviewSubmitted { at, by, rev } => {
+                self.rev = self.rev.max(*rev);
+                if let Some(review) = &mut self.step_mut(*at, now).review {
+                    review.submitted = Some(by.clone());
+                }
+            }
+            Event::Paused { by } => self.status = RunStatus::Paused { by: by.clone() },
+            Event::Resumed { .. } => {
+                self.status = RunStatus::Running;
+                self.restart_review_clock(now);
+            }
+            Event::CancelRequested { by } => self.status = RunStatus::Cancelling { by: by.clone() },
+            Event::ConfigChanged { keys } => {
+                self.log(now, LogLevel::Warn, None, format!("config changed: {}", keys.join(", ")));
+            }
+            Event::Alert { level, code, message } => {
+                self.log(now, *level, Some(code.clone()), message.clone());
+            }
+            Event::Log { level, message } => self.log(now, *level, None, message.clone()),
+            Event::Unknown(map) => {
+                let kind = map.keys().next().map_or("?", String::as_str);
+                self.log(now, LogLevel::Debug, None, format!("event of an unknown kind: {kind}"));
+            }
+        }
+    }
+
+    fn remember(&mut self, skill: &Skill, step: u32, accepted: bool) {
+        let version = SkillVersion { skill: skill.clone(), step, accepted };
+        self.skills.entry(skill.hash.clone()).or_insert(version).accepted |= accepted;
+    }
+
+    /// Answers whose shape the step shows; the others come again in the event of their stage.
+    fn optimizer_answered(&mut self, at: StepRef, stage: &str, answer: Option<&serde_json::Value>, now: u64) {
+        let Some(answer) = answer else { return };
+        match stage {
+            "lr_autonomous" => {
+                self.step_mut(at, now).lr_decision = serde_json::from_value(answer.clone()).ok();
+            }
+            "deep_probe" => {
+                let probe = serde_json::from_value(answer.clone()).ok();
+                self.step_mut(at, now).probes.extend(probe);
+            }
+            _ => {}
+        }
+    }
+
+    /// Scores and candidates of a gated stage.
+    fn stage_finished(&mut self, at: StepRef, stage: &EpochStage) {
+        let (candidate, decision) = match stage {
+            EpochStage::SlowUpdate(found) => (found.candidate.as_ref(), found.decision.as_ref()),
+            EpochStage::MetaReflect(found) => (found.candidate.as_ref(), found.decision.as_ref()),
+            EpochStage::MetaSkill(_) => (None, None),
+        };
+        if let Some(candidate) = candidate {
+            self.remember(candidate, at.step, decision.is_some_and(|decision| decision.verdict.accepted()));
+        }
+        if let Some(decision) = decision.filter(|decision| decision.verdict.accepted()) {
+            self.current_score = Some(decision.candidate.gate);
+            if decision.takes_best() {
+                self.best_score = Some(decision.candidate.gate);
+                self.best_step = at.step;
+            }
+        }
+    }
+
+    /// A new host lets a stopped run go on, and gives an open review its full time again.
+    fn host_started(&mut self, host: &str, pid: u32, resumed: bool, now: u64) {
+        self.host = Some((host.to_owned(), pid));
+        if self.info.is_some() {
+            self.status = RunStatus::Running;
+        }
+        self.restart_review_clock(now);
+        if resumed {
+            self.log(now, LogLevel::Info, None, format!("resumed by process {pid} on {host}"));
+        }
+    }
+
+    /// Time in which nobody could decide does not count.
+    fn restart_review_clock(&mut self, now: u64) {
+        if let Some(review) = self.steps.last_mut().and_then(|step| step.review.as_mut())
+            && review.closed.is_none()
+        {
+            review.deadline = review.timeout_s.map(|seconds| now + seconds * 1000);
+        }
+    }
+}
