@@ -7,11 +7,14 @@ use serde_json::{Map, Value};
 
 use super::fields::{Fields, kind, number};
 use super::folder::Folder;
-use super::patches::object;
-use crate::domain::{ApplySummary, GateMetric, Phase, StepRecord, StepRef, TokenUsage, Usage, Verdict};
+use super::patches::{object, texts};
+use crate::domain::{
+    ApplySummary, BatchRecord, GateMetric, LrControlMode, LrDecision, Phase, StepRecord, StepRef, TokenUsage,
+    Usage, Verdict,
+};
 
 /// Longest time of a stage that is believed, in seconds.
-const LONGEST: f64 = 30.0 * 24.0 * 3600.0;
+pub const LONGEST: f64 = 30.0 * 24.0 * 3600.0;
 
 /// A finished step.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,6 +128,7 @@ fn record(
     };
     let support_counts = fields.list(folder, "support_counts").iter();
     let support_counts = support_counts.map(|count| number(count).unwrap_or_default() as u32).collect();
+    let n_appendix_notes_added = fields.count(folder, "n_appendix_notes_added");
     let selection_hard = fields.number(folder, "selection_hard");
     let record = StepRecord {
         at,
@@ -132,15 +136,27 @@ fn record(
         rollout_hard: fields.number(folder, "rollout_hard").unwrap_or_default(),
         rollout_soft: fields.number(folder, "rollout_soft").unwrap_or_default(),
         rollout_n: fields.count(folder, "rollout_n").unwrap_or_default(),
+        accumulation_batches: batches(folder, fields),
         n_patches: fields.count(folder, "n_patches").unwrap_or_default(),
         n_failure_patches: fields.count(folder, "n_failure_patches").unwrap_or_default(),
         n_success_patches: fields.count(folder, "n_success_patches").unwrap_or_default(),
+        n_deep_failure_patches: fields.count(folder, "n_deep_failure_patches"),
+        n_deep_success_patches: fields.count(folder, "n_deep_success_patches"),
         n_edits_merged: fields.count(folder, "n_edits_merged").unwrap_or_default(),
         n_edits_ranked: fields.count(folder, "n_edits_ranked").unwrap_or_default(),
         edit_budget: fields.count(folder, "edit_budget"),
+        lr_control_mode: control_mode(folder, fields),
+        lr_decision: fields.object(folder, "lr_decision").map(|map| {
+            let row = Fields { map, place: "lr_decision: ", ..*fields };
+            lr_decision(folder, &row)
+        }),
         support_counts,
         candidate_hash: fields.text(folder, "candidate_hash"),
         candidate_skill_len: fields.count(folder, "candidate_skill_len"),
+        rewrite_change_summary: fields
+            .value("rewrite_change_summary")
+            .is_some()
+            .then(|| texts(folder, fields, "rewrite_change_summary")),
         edit_apply_summary: apply_summary(folder, fields),
         selection_hard,
         selection_soft: fields.number(folder, "selection_soft"),
@@ -154,13 +170,19 @@ fn record(
         current_origin: origin(folder, "current_origin", before.map(|before| &before.current_origin)),
         best_origin: origin(folder, "best_origin", before.map(|before| &before.best_origin)),
         skill_len: fields.count(folder, "skill_len").unwrap_or_default(),
+        // Notes go into the skill after the gate has scored it.
+        current_score_stale: n_appendix_notes_added.is_some_and(|added| added > 0),
+        n_execution_lapse_notes: fields.count(folder, "n_execution_lapse_notes"),
+        n_appendix_notes_added,
+        n_appendix_notes_total: fields.count(folder, "n_appendix_notes_total"),
+        n_appendix_notes_consolidated: fields.count(folder, "n_appendix_notes_consolidated"),
     };
     let seconds = |value: Option<f64>| value.unwrap_or_default().clamp(0.0, LONGEST);
     let mut timing = Vec::new();
     if let Some(map) = fields.object(folder, "timing") {
         let stages = Fields { map, place: "timing: ", ..*fields };
-        for phase in Phase::STEP {
-            let key = format!("{}_s", phase.name());
+        for phase in Phase::STEP.into_iter().chain([Phase::DeepReflect]) {
+            let key = format!("{}_s", phase.name().replace(' ', "_"));
             if stages.value(&key).is_some() {
                 timing.push((phase, seconds(stages.number(folder, &key))));
             }
@@ -180,6 +202,7 @@ fn action(folder: &mut Folder, fields: &Fields<'_>, is_best: bool) -> Verdict {
         Verdict::Reject,
         Verdict::Undecided,
         Verdict::SkipNoPatches,
+        Verdict::SkipNoRewrite,
         Verdict::SkipNoChange,
     ];
     if let Some(verdict) = known.into_iter().find(|verdict| verdict.name() == word) {
@@ -210,6 +233,56 @@ pub fn gate_metric(word: &str) -> Option<GateMetric> {
         "mixed" => Some(GateMetric::Mixed),
         _ => None,
     }
+}
+
+fn control_mode(folder: &mut Folder, fields: &Fields<'_>) -> LrControlMode {
+    let Some(word) = fields.text(folder, "lr_control_mode") else { return LrControlMode::Fixed };
+    let known = [LrControlMode::Fixed, LrControlMode::Autonomous, LrControlMode::None];
+    known.into_iter().find(|mode| mode.name() == word).unwrap_or_else(|| {
+        fields.note(
+            folder,
+            &format!("`lr_control_mode` is {word:?}, which planish does not know; read as fixed"),
+        );
+        LrControlMode::Fixed
+    })
+}
+
+/// The optimizer's word on the budget of a step.
+pub fn lr_decision(folder: &mut Folder, fields: &Fields<'_>) -> LrDecision {
+    let flag = |key: &str| fields.value(key) == Some(&Value::Bool(true));
+    LrDecision {
+        learning_rate: fields.count(folder, "learning_rate").unwrap_or_default(),
+        raw_learning_rate: fields.count(folder, "raw_learning_rate").unwrap_or_default(),
+        available_update_items: fields.count(folder, "available_update_items").unwrap_or_default(),
+        clamped: flag("clamped"),
+        fallback: flag("fallback"),
+        reasoning: fields.text(folder, "reasoning").unwrap_or_default(),
+        confidence: fields.text(folder, "confidence").unwrap_or_default(),
+        risk_notes: texts(folder, fields, "risk_notes"),
+        raw_response: fields.text(folder, "raw_response").unwrap_or_default(),
+        error: fields.text(folder, "error"),
+    }
+}
+
+fn batches(folder: &mut Folder, fields: &Fields<'_>) -> Vec<BatchRecord> {
+    let mut batches = Vec::new();
+    for (index, row) in fields.list(folder, "accumulation_batches").iter().enumerate() {
+        let Value::Object(map) = row else { continue };
+        let row = Fields { map, place: "accumulation_batches: ", ..*fields };
+        let mut count = |key: &str| row.count(folder, key).unwrap_or_default();
+        let (batch_seed, n_envs) = (count("batch_seed") as u64, count("n_envs"));
+        let (n_failure_patches, n_success_patches) = (count("n_failure_patches"), count("n_success_patches"));
+        batches.push(BatchRecord {
+            batch_idx: row.count(folder, "batch_idx").unwrap_or(index),
+            batch_seed,
+            n_envs,
+            hard: row.number(folder, "hard").unwrap_or_default(),
+            soft: row.number(folder, "soft").unwrap_or_default(),
+            n_failure_patches,
+            n_success_patches,
+        });
+    }
+    batches
 }
 
 fn tokens(folder: &mut Folder, fields: &Fields<'_>) -> TokenUsage {

@@ -1,6 +1,7 @@
 //! Reads the output folder of a SkillOpt or ReflACT run into typed records. Read-only and tolerant: every file may be
 //! absent, torn or odd, and each oddity becomes one note. Must not decide what a record means for a planish run.
 
+mod epochs;
 mod fields;
 mod folder;
 mod history;
@@ -18,6 +19,7 @@ use crate::domain::{Skill, StepRef};
 use fields::Fields;
 use folder::Folder;
 
+pub use epochs::{ForeignEpoch, ForeignStage};
 pub use folder::Oddity;
 pub use history::ForeignRecord;
 pub use patches::ForeignAnalysis;
@@ -49,6 +51,8 @@ pub struct ForeignRun {
     /// `skills/skill_vNNNN.md` by step: the current skill after it (as re-saved at the end of its epoch); 0 is the start.
     pub skills: BTreeMap<u32, Skill>,
     pub steps: Vec<ForeignStep>,
+    /// Stages after the steps of each epoch.
+    pub epochs: BTreeMap<u32, ForeignEpoch>,
     pub standing: Standing,
     pub baseline: Option<ForeignRollouts>,
     pub final_selection: Option<ForeignRollouts>,
@@ -93,6 +97,7 @@ impl ForeignRun {
         };
         let skills = skills(&mut folder);
         let steps = steps(&mut folder, frame);
+        let epochs = epochs::read(&mut folder);
         let standing = standing::read(&mut folder, &steps, &skills, &settings.out_root);
         let mut rollouts = |name: &str| rollouts::read(&mut folder, name);
         let baseline = rollouts("selection_eval_baseline");
@@ -110,6 +115,7 @@ impl ForeignRun {
             settings,
             skills,
             steps,
+            epochs,
             standing,
             baseline,
             final_selection,

@@ -5,7 +5,9 @@ use serde_json::{Map, Value};
 
 use super::fields::{Fields, kind};
 use super::folder::Folder;
-use crate::domain::{Edit, EditOp, EditOutcome, EditReport, EditStatus, FailureNote, Patch, SourceType};
+use crate::domain::{
+    Edit, EditOp, EditOutcome, EditReport, EditStatus, FailureNote, Patch, SourceType, UpdateMode,
+};
 
 /// One analyst's reply as SkillOpt keeps it.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +18,8 @@ pub struct ForeignAnalysis {
     pub items: Vec<String>,
     pub patch: Patch,
     pub failures: Vec<FailureNote>,
+    pub success_patterns: Vec<String>,
+    pub appendix_notes: Vec<String>,
     pub note: String,
 }
 
@@ -45,21 +49,39 @@ fn analysis(
     source: SourceType,
     minibatch: usize,
 ) -> ForeignAnalysis {
-    // Older replies lack the wrapper.
-    let patch = fields.object(folder, "patch").unwrap_or(fields.map).clone();
-    let inner = Fields { map: &patch, place: "patch: ", ..*fields };
-    let mut patch = read_patch(folder, &inner);
+    let mut patch = patch_of(folder, fields);
     for edit in &mut patch.edits {
         edit.source_type = source;
     }
-    let items = fields.list(folder, "items").iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    let patterns = fields.list(folder, "success_patterns").iter().filter_map(Value::as_str);
-    let mut note = fields.text(folder, "note").unwrap_or_default();
-    for pattern in patterns {
-        note.push_str(if note.is_empty() { "" } else { "; " });
-        note.push_str(pattern);
+    let items = texts(folder, fields, "items");
+    ForeignAnalysis {
+        source,
+        minibatch,
+        items,
+        patch,
+        failures: failures(folder, fields),
+        success_patterns: texts(folder, fields, "success_patterns"),
+        appendix_notes: texts(folder, fields, "appendix_notes"),
+        note: fields.text(folder, "note").unwrap_or_default(),
     }
-    ForeignAnalysis { source, minibatch, items, patch, failures: failures(folder, fields), note }
+}
+
+/// The patch inside a reply, or the reply itself where the wrapper is lacking.
+pub fn patch_of(folder: &mut Folder, fields: &Fields<'_>) -> Patch {
+    let map = fields.object(folder, "patch").unwrap_or(fields.map);
+    read_patch(folder, &Fields { map, place: "patch: ", ..*fields })
+}
+
+/// The texts of a list, or one text alone; notes may be wrapped in objects.
+pub fn texts(folder: &mut Folder, fields: &Fields<'_>, key: &str) -> Vec<String> {
+    if let Some(Value::String(text)) = fields.value(key) {
+        return vec![text.clone()];
+    }
+    let text = |row: &Value| {
+        let inner = row.get("note").or_else(|| row.get("content")).unwrap_or(row);
+        inner.as_str().map(str::to_owned)
+    };
+    fields.list(folder, key).iter().filter_map(text).collect()
 }
 
 fn failures(folder: &mut Folder, fields: &Fields<'_>) -> Vec<FailureNote> {
@@ -82,52 +104,63 @@ pub fn patch(folder: &mut Folder, file: &str) -> Option<Patch> {
     Some(read_patch(folder, &Fields { map: &map, file, line: None, place: "" }))
 }
 
+/// The proposals of a patch, whatever the update mode calls them.
 fn read_patch(folder: &mut Folder, fields: &Fields<'_>) -> Patch {
     let reasoning = fields.text(folder, "reasoning").unwrap_or_default();
     let mut edits = Vec::new();
-    for (index, row) in fields.list(folder, "edits").iter().enumerate() {
-        let place = format!("edit {}: ", index + 1);
-        let Value::Object(map) = row else {
-            fields.note(folder, &format!("{place}{} instead of an object; left out", kind(row)));
-            continue;
-        };
-        edits.push(edit(folder, &Fields { map, place: &place, ..*fields }));
+    for mode in [UpdateMode::Patch, UpdateMode::RewriteFromSuggestions, UpdateMode::FullRewriteMinibatch] {
+        for (index, row) in fields.list(folder, mode.items_key()).iter().enumerate() {
+            let place = format!("{} {}: ", mode.noun(), index + 1);
+            let Value::Object(map) = row else {
+                fields.note(folder, &format!("{place}{} instead of an object; left out", kind(row)));
+                continue;
+            };
+            edits.push(proposal(folder, &Fields { map, place: &place, ..*fields }, mode));
+        }
     }
     Patch { reasoning, edits }
 }
 
-fn edit(folder: &mut Folder, fields: &Fields<'_>) -> Edit {
-    let op = fields.text(folder, "op").unwrap_or_default();
-    let source = match fields.value("source_type").and_then(Value::as_str) {
-        Some("success") => SourceType::Success,
-        _ => SourceType::Failure,
+fn proposal(folder: &mut Folder, fields: &Fields<'_>, mode: UpdateMode) -> Edit {
+    let (op, target, content, rationale) = match mode {
+        UpdateMode::Patch => ("op", "target", "content", "rationale"),
+        UpdateMode::RewriteFromSuggestions => ("type", "title", "instruction", "motivation"),
+        UpdateMode::FullRewriteMinibatch => ("op", "title", "new_skill", "rationale"),
     };
+    let word = fields.text(folder, op).unwrap_or_default();
+    let op = match mode {
+        UpdateMode::FullRewriteMinibatch => EditOp::Rewrite,
+        // Any text is an operation: those not known become `Unknown`.
+        UpdateMode::Patch | UpdateMode::RewriteFromSuggestions => {
+            serde_json::from_value(Value::String(word.clone())).unwrap_or(EditOp::Unknown)
+        }
+    };
+    if op == EditOp::Unknown {
+        fields.note(folder, &format!("{word:?} is no operation that planish knows"));
+    }
+    let mut rationale = fields.text(folder, rationale).unwrap_or_default();
+    for change in fields.list(folder, "change_summary").iter().filter_map(Value::as_str) {
+        rationale.push_str(if rationale.is_empty() { "" } else { "\n" });
+        rationale.push_str(change);
+    }
+    let of_name = |key: &str| fields.value(key).cloned();
     let whole = |count: Option<usize>| count.and_then(|count| u32::try_from(count).ok());
     let ids = fields.list(folder, "motivated_by").iter().filter_map(Value::as_str);
     let motivated_by = ids.map(str::to_owned).collect();
-    let edit = Edit {
-        op: operation(&op),
-        target: fields.text(folder, "target").unwrap_or_default(),
-        content: fields.text(folder, "content").unwrap_or_default(),
+    Edit {
+        op,
+        target: fields.text(folder, target).unwrap_or_default(),
+        content: fields.text(folder, content).unwrap_or_default(),
         support_count: whole(fields.count(folder, "support_count")).unwrap_or(1),
-        source_type: source,
+        source_type: of_name("source_type")
+            .and_then(|name| serde_json::from_value(name).ok())
+            .unwrap_or_default(),
         merge_level: whole(fields.count(folder, "merge_level")),
-        rationale: fields.text(folder, "rationale").unwrap_or_default(),
+        priority: of_name("priority_hint")
+            .or(of_name("priority"))
+            .and_then(|name| serde_json::from_value(name).ok()),
+        rationale,
         motivated_by,
-    };
-    if edit.op == EditOp::Unknown {
-        fields.note(folder, &format!("`op` is {op:?}, no operation that planish knows"));
-    }
-    edit
-}
-
-fn operation(word: &str) -> EditOp {
-    match word {
-        "append" => EditOp::Append,
-        "insert_after" => EditOp::InsertAfter,
-        "replace" => EditOp::Replace,
-        "delete" => EditOp::Delete,
-        _ => EditOp::Unknown,
     }
 }
 
@@ -150,7 +183,8 @@ pub fn report(folder: &mut Folder, file: &str) -> Option<EditReport> {
         let status = serde_json::from_value::<EditStatus>(Value::String(word.clone()));
         let mut error = fields.text(folder, "error");
         let status = status.unwrap_or_else(|_| {
-            fields.note(folder, &format!("`status` is {word:?}, which planish does not know; shown as error"));
+            fields
+                .note(folder, &format!("`status` is {word:?}, which planish does not know; shown as error"));
             error.get_or_insert_with(|| format!("recorded status: {word}"));
             EditStatus::Error
         });
@@ -205,7 +239,7 @@ mod tests {
         assert_eq!(
             told,
             [
-                "ranked_edits.json: edit 2: `op` is \"explode\", no operation that planish knows",
+                "ranked_edits.json: edit 2: \"explode\" is no operation that planish knows",
                 "ranked_edits.json: edit 3: text instead of an object; left out",
             ]
         );
@@ -230,12 +264,13 @@ mod tests {
         }
         let mut folder = Folder::open(dir.path()).unwrap();
         let found = analyses(&mut folder, "patches");
-        let told: Vec<_> = found.iter().map(|one| (one.source, one.minibatch, one.patch.edits.len())).collect();
+        let told: Vec<_> =
+            found.iter().map(|one| (one.source, one.minibatch, one.patch.edits.len())).collect();
         let expected =
             [(SourceType::Failure, 2, 1), (SourceType::Failure, 10, 1), (SourceType::Success, 0, 0)];
         assert_eq!(told, expected);
         assert_eq!(found[0].failures[0].count, None);
-        assert_eq!(found[2].note, "a; b");
+        assert_eq!(found[2].success_patterns, ["a", "b"]);
     }
 
     #[test]

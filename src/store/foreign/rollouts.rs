@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fields, cut, number};
+use super::fields::{Fields, cut, kind, number};
 use super::folder::Folder;
 use super::python_json;
-use crate::domain::{FinishReason, Rollout, Score, Usage};
+use crate::domain::{FinishReason, Rollout, Score, Turn, Usage};
 use crate::event::ItemResult;
 use crate::store::encode_item_id;
 
@@ -126,10 +126,12 @@ fn rollout(folder: &mut Folder, place: &str, fields: &Fields<'_>, item: &str, sc
     let mut text = |name: &str| texts.as_ref().and_then(|texts| folder.text(&format!("{texts}/{name}")));
     let system_prompt = text("target_system_prompt.txt");
     let user_prompt = text("target_user_prompt.txt");
-    let reply = match response.as_str() {
-        "" => conversation(folder, texts.as_deref()).unwrap_or_default(),
-        _ => response,
-    };
+    let turns = texts.map(|texts| conversation(folder, &texts)).unwrap_or_default();
+    let said = turns.iter().rev().find_map(|turn| match turn {
+        Turn::Message { content, .. } => Some(content.clone()),
+        Turn::ToolCall { .. } | Turn::Step { .. } | Turn::Verification { .. } => None,
+    });
+    let reply = if response.is_empty() { said.unwrap_or_default() } else { response };
     Rollout {
         item: item.to_owned(),
         task_type,
@@ -139,6 +141,7 @@ fn rollout(folder: &mut Folder, place: &str, fields: &Fields<'_>, item: &str, sc
         user_prompt: cut(user_prompt.unwrap_or_default()),
         reply,
         answer,
+        turns,
         score,
         finish: FinishReason::Other,
         usage: Usage::default(),
@@ -172,21 +175,46 @@ fn predictions(folder: &mut Folder, place: &str, item: &str) -> Option<String> {
     })
 }
 
-/// What the target said and saw, turn by turn, without the verdict that SkillOpt appends.
-fn conversation(folder: &mut Folder, texts: Option<&str>) -> Option<String> {
-    let Value::Array(turns) = folder.json(&format!("{}/conversation.json", texts?))? else { return None };
-    let turn = |turn: &Value| match turn {
-        Value::Object(map) if map.get("role").and_then(Value::as_str) == Some("system") => None,
-        Value::Object(map) => {
-            let parts =
-                map.iter().filter(|(key, _)| !["type", "role", "turn", "step"].contains(&key.as_str()));
-            let texts: Vec<&str> = parts.filter_map(|(_, value)| value.as_str()).collect();
-            Some(texts.join("\n"))
+/// `conversation.json`, turn by turn.
+fn conversation(folder: &mut Folder, texts: &str) -> Vec<Turn> {
+    let file = format!("{texts}/conversation.json");
+    match folder.json(&file) {
+        Some(Value::Array(turns)) => turns.iter().map(turn).collect(),
+        Some(other) => {
+            folder.note(&file, None, format!("is {}, not a list; left out", kind(&other)));
+            Vec::new()
         }
-        Value::String(text) => Some(text.clone()),
-        _ => None,
+        None => Vec::new(),
+    }
+}
+
+fn turn(turn: &Value) -> Turn {
+    let text = |key: &str| match turn.get(key) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => cut(text.clone()),
+        Some(other) => cut(other.to_string()),
     };
-    Some(cut(turns.iter().filter_map(turn).collect::<Vec<_>>().join("\n\n")))
+    let has = |key: &str| turn.get(key).is_some();
+    if !turn.is_object() {
+        let content = turn.as_str().map_or_else(|| turn.to_string(), str::to_owned);
+        return Turn::Message { role: "agent".into(), content: cut(content) };
+    }
+    if text("type") == "tool_call" {
+        return Turn::ToolCall { cmd: text("cmd"), obs: text("obs") };
+    }
+    if has("action") && has("env_feedback") {
+        return Turn::Step {
+            step: turn.get("step").and_then(Value::as_u64),
+            reasoning: text("reasoning"),
+            action: text("action"),
+            feedback: text("env_feedback"),
+        };
+    }
+    match text("role").as_str() {
+        "system" => Turn::Verification { content: text("content") },
+        "" => Turn::Message { role: "agent".into(), content: text("content") },
+        role => Turn::Message { role: role.to_owned(), content: text("content") },
+    }
 }
 
 #[cfg(test)]

@@ -45,9 +45,8 @@ pub fn read(folder: &mut Folder) -> ForeignSettings {
     }
     let fields = Fields { map: &flat, file: FILE, line: None, place: "" };
     let small = |count: Option<usize>| count.and_then(|count| u32::try_from(count).ok());
-    let mut first = |keys: &[&str]| {
-        fields.first(keys).and_then(|key| fields.text(folder, key)).unwrap_or_default()
-    };
+    let mut first =
+        |keys: &[&str]| fields.first(keys).and_then(|key| fields.text(folder, key)).unwrap_or_default();
     let target = first(&["target_model", "student_model"]);
     let optimizer = first(&["optimizer_model", "teacher_model"]);
     let (env, out_root) = (first(&["env"]), first(&["out_root"]));

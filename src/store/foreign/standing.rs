@@ -62,8 +62,10 @@ pub fn read(
     let (last_step, scores) = match &state {
         Some(state) if state.last_step >= recorded => {
             if state.last_step > recorded {
-                let what =
-                    format!("says that step {} is done, but no record is later than {recorded}", state.last_step);
+                let what = format!(
+                    "says that step {} is done, but no record is later than {recorded}",
+                    state.last_step
+                );
                 folder.note(STATE, None, what);
             }
             (state.last_step, Scores::of_state(state))
@@ -147,7 +149,8 @@ fn current(
     let named = state.map(|state| inside(folder, &state.current_path, out_root));
     let version = format!("skills/skill_v{last_step:04}.md");
     if let Some(skill) = skills.get(&last_step) {
-        if let Some(Some(named)) = named.filter(|named| named.as_ref().is_some_and(|named| *named != version)) {
+        if let Some(Some(named)) = named.filter(|named| named.as_ref().is_some_and(|named| *named != version))
+        {
             folder.note(STATE, None, format!("names {named} as the current skill; {version} is taken"));
         }
         return Some(skill.clone());
@@ -189,9 +192,8 @@ fn best(
     let file = steps::skill(folder, BEST);
     let step = steps.iter().find(|step| step.at.step == scores.best_step);
     let by_step = scores.best_origin == format!("step_{:04}", scores.best_step);
-    let scored = step
-        .filter(|_| by_step)
-        .and_then(|step| step.record.as_ref()?.record.candidate_hash.clone());
+    let scored =
+        step.filter(|_| by_step).and_then(|step| step.record.as_ref()?.record.candidate_hash.clone());
     let is_scored = |skill: &&Skill| scored.as_ref().is_none_or(|hash| *hash == skill.hash);
     if let Some(skill) = file.as_ref().filter(is_scored) {
         return Some(skill.clone());
