@@ -86,6 +86,7 @@ pub fn code_of(state: &RunState, require_improvement: bool) -> u8 {
         RunStatus::Ended { status: EndStatus::Cancelled, .. } => exit::INTERRUPTED,
         RunStatus::Ended { status: EndStatus::Failed, .. } => exit::RUN_FAILED,
         RunStatus::Ended { status: EndStatus::BudgetExhausted, .. } => exit::BUDGET,
+        RunStatus::Ended { status: EndStatus::Imported, .. } => exit::DONE,
         RunStatus::NotStarted
         | RunStatus::Running
         | RunStatus::Paused { .. }

@@ -8,6 +8,7 @@ mod effect;
 mod epoch;
 mod gate;
 mod item;
+mod origin;
 mod phase;
 mod record;
 mod review;
@@ -26,6 +27,7 @@ pub use epoch::{
 };
 pub use gate::{GateDecision, GateMetric, GateScore, Verdict};
 pub use item::{Dataset, Evaluator, HeldOut, Item, Split};
+pub use origin::{Continued, DoneStep, HeldSkill, Imported, Origin};
 pub use phase::Phase;
 pub use record::{ApplySummary, BatchRecord, StepRecord, StepRef};
 pub use review::{Author, Decision, ReviewClose, ReviewMode, TimeoutPolicy};

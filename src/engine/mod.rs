@@ -6,6 +6,7 @@
 
 mod calls;
 mod evaluation;
+mod imported;
 mod journal;
 mod plan;
 mod reflection;
@@ -17,6 +18,7 @@ mod steering;
 mod step;
 mod throughput;
 
+pub use imported::imported_journal;
 pub use journal::{Journal, JournalError, now_ms};
 pub use plan::{minimum_calls, run_plan};
 pub use run::{Engine, EngineParts, live_channel, start};

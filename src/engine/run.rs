@@ -138,6 +138,7 @@ async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop
             config: config_json,
             config_hash,
             skill: skill.clone(),
+            origin: None,
             plan: plan.clone(),
         })?,
     }

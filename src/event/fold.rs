@@ -54,12 +54,13 @@ impl RunState {
 
     fn apply_event(&mut self, event: &Event, now: u64) {
         match event {
-            Event::RunStarted { run, seed, config_hash, skill, plan, .. } => {
+            Event::RunStarted { run, seed, config_hash, skill, plan, origin, .. } => {
                 self.info = Some(RunInfo {
                     name: run.clone(),
                     seed: *seed,
                     config_hash: config_hash.clone(),
                     plan: plan.clone(),
+                    origin: origin.clone(),
                     started_at: now,
                 });
                 self.status = RunStatus::Running;

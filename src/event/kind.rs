@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditReport, EffectKey, EpochStage, FailureNote, GateDecision,
-    GateScore, Patch, Phase, ReviewClose, ReviewMode, Rewrite, Rollout, Skill, SourceType, StepRecord,
-    StepRef, TimeoutPolicy, Usage,
+    GateScore, Origin, Patch, Phase, ReviewClose, ReviewMode, Rewrite, Rollout, Skill, SourceType,
+    StepRecord, StepRef, TimeoutPolicy, Usage,
 };
 
 /// What is known before the first step.
@@ -140,6 +140,8 @@ pub enum EndStatus {
     Cancelled,
     Failed,
     BudgetExhausted,
+    /// The journal was made from another program's output; how that ended is not told.
+    Imported,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -169,6 +171,9 @@ pub enum Event {
         config_hash: String,
         skill: Skill,
         plan: RunPlan,
+        /// Set when the run did not begin with that skill alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Origin>,
     },
     PhaseStarted {
         at: StepRef,

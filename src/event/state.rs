@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{EndStatus, EvalPurpose, ItemResult, LogLevel, Ranking, RejectedEdit, RunPlan, TestOutcome};
 use crate::domain::{
     AppendixFlush, Author, Decision, DeepProbe, Edit, EditReport, EpochStage, FailureNote, GateDecision,
-    GateScore, LrDecision, Patch, Phase, ReviewClose, ReviewMode, Rewrite, Skill, SourceType, StepRecord,
-    StepRef, TimeoutPolicy, Usage,
+    GateScore, LrDecision, Origin, Patch, Phase, ReviewClose, ReviewMode, Rewrite, Skill, SourceType,
+    StepRecord, StepRef, TimeoutPolicy, Usage,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,8 @@ pub struct RunInfo {
     pub seed: u64,
     pub config_hash: String,
     pub plan: RunPlan,
+    #[serde(default)]
+    pub origin: Option<Origin>,
     /// Unix milliseconds of `run_started`.
     pub started_at: u64,
 }

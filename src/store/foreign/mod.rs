@@ -26,7 +26,7 @@ pub use patches::ForeignAnalysis;
 pub use rollouts::ForeignRollouts;
 pub use settings::ForeignSettings;
 pub use standing::Standing;
-pub use steps::{ForeignBatch, ForeignStep};
+pub use steps::{ForeignBatch, ForeignDeepReflection, ForeignStep};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignError {

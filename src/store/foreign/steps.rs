@@ -5,9 +5,12 @@ use serde_json::Value;
 use super::fields::{Fields, kind, number};
 use super::folder::Folder;
 use super::history::ForeignRecord;
-use super::patches::{ForeignAnalysis, analyses, object, patch, report};
+use super::patches::{ForeignAnalysis, analyses, object, patch, report, texts};
 use super::rollouts::{self, ForeignRollouts};
-use crate::domain::{EditReport, FailedAttempt, Patch, Skill, StepMemory, StepRef};
+use crate::domain::{
+    AppendixFlush, DeepProbe, EditReport, FailedAttempt, Patch, Rewrite, Skill, StepMemory, StepRef,
+};
+use crate::event::Ranking;
 
 /// One step. Everything may be absent: the run may have stopped in the middle of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,9 +21,13 @@ pub struct ForeignStep {
     pub batches: Vec<ForeignBatch>,
     pub merged: Option<Patch>,
     pub ranked: Option<Patch>,
+    pub ranking: Option<Ranking>,
+    /// Set in the rewrite modes.
+    pub rewrite: Option<Rewrite>,
     pub candidate: Option<Skill>,
     pub report: Option<EditReport>,
     pub selection: Option<ForeignRollouts>,
+    pub appendix: Option<AppendixFlush>,
     /// What the step buffer kept of it.
     pub digest: Option<StepMemory>,
 }
@@ -28,6 +35,15 @@ pub struct ForeignStep {
 /// One accumulation batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ForeignBatch {
+    pub rollouts: Option<ForeignRollouts>,
+    pub analyses: Vec<ForeignAnalysis>,
+    pub deep: Option<ForeignDeepReflection>,
+}
+
+/// A second look at some items of a batch, with a diagnostic instruction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ForeignDeepReflection {
+    pub probe: DeepProbe,
     pub rollouts: Option<ForeignRollouts>,
     pub analyses: Vec<ForeignAnalysis>,
 }
@@ -44,9 +60,12 @@ pub fn read(folder: &mut Folder, at: StepRef, record: Option<ForeignRecord>) -> 
         batches,
         merged: patch(folder, &in_place("merged_patch.json")),
         ranked: patch(folder, &in_place("ranked_edits.json")),
+        ranking: ranking(folder, &in_place("ranked_edits.json")),
+        rewrite: rewrite(folder, &place),
         candidate: skill(folder, &in_place("candidate_skill.md")),
         report: report(folder, &in_place("edit_apply_report.json")),
         selection: rollouts::read(folder, &in_place("selection_eval")),
+        appendix: appendix(folder, &in_place("appendix_notes.json")),
         digest: digest(folder, &in_place("trajectory_digest.json"), at.step),
     }
 }
@@ -72,7 +91,70 @@ fn batch(folder: &mut Folder, place: &str) -> ForeignBatch {
     ForeignBatch {
         rollouts: rollouts::read(folder, &format!("{place}/rollout")),
         analyses: analyses(folder, &format!("{place}/patches")),
+        deep: deep_reflection(folder, &format!("{place}/deep_reflect")),
     }
+}
+
+fn deep_reflection(folder: &mut Folder, place: &str) -> Option<ForeignDeepReflection> {
+    let file = format!("{place}/probe.json");
+    let map = object(folder, &file)?;
+    let fields = Fields { map: &map, file: &file, line: None, place: "" };
+    let probe = DeepProbe {
+        reasoning: fields.text(folder, "reasoning").unwrap_or_default(),
+        probe_instruction: fields.text(folder, "probe_instruction").unwrap_or_default(),
+        probe_target_id: fields.text(folder, "probe_target_id"),
+        probe_after_step: fields.number(folder, "probe_after_step").map(|step| step as i64),
+    };
+    let rollouts = rollouts::read(folder, &format!("{place}/rollout"));
+    Some(ForeignDeepReflection { probe, rollouts, analyses: analyses(folder, &format!("{place}/patches")) })
+}
+
+fn ranking(folder: &mut Folder, file: &str) -> Option<Ranking> {
+    if !folder.has(file) {
+        return None;
+    }
+    // Its oddities are noted where the patch is read.
+    let text = folder.text(file)?;
+    let value = super::python_json::value(&text).ok()?;
+    let details = value.get("ranking_details")?;
+    let indices = details.get("selected_indices").and_then(Value::as_array)?.iter();
+    Some(Ranking {
+        reasoning: details.get("reasoning").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        selected_indices: indices.filter_map(|index| usize::try_from(index.as_u64()?).ok()).collect(),
+    })
+}
+
+/// The new document of a rewrite call, or the chosen one of several.
+fn rewrite(folder: &mut Folder, place: &str) -> Option<Rewrite> {
+    let file = format!("{place}/rewrite_result.json");
+    if let Some(map) = object(folder, &file) {
+        return Some(rewritten(folder, &Fields { map: &map, file: &file, line: None, place: "" }));
+    }
+    let file = format!("{place}/full_rewrite_result.json");
+    let map = object(folder, &file)?;
+    let fields = Fields { map: &map, file: &file, line: None, place: "" };
+    let map = fields.object(folder, "selected_candidate")?;
+    Some(rewritten(folder, &Fields { map, place: "selected_candidate: ", ..fields }))
+}
+
+fn rewritten(folder: &mut Folder, fields: &Fields<'_>) -> Rewrite {
+    Rewrite {
+        reasoning: fields
+            .first(&["reasoning", "title"])
+            .and_then(|key| fields.text(folder, key))
+            .unwrap_or_default(),
+        change_summary: texts(folder, fields, "change_summary"),
+        new_skill: fields.text(folder, "new_skill").unwrap_or_default(),
+    }
+}
+
+fn appendix(folder: &mut Folder, file: &str) -> Option<AppendixFlush> {
+    let map = object(folder, file)?;
+    let fields = Fields { map: &map, file, line: None, place: "" };
+    let (step_notes, appendix_after) =
+        (texts(folder, &fields, "step_notes"), texts(folder, &fields, "appendix_after"));
+    // How many were new is in the step's record.
+    Some(AppendixFlush { step_notes, appendix_after, ..AppendixFlush::default() })
 }
 
 fn digest(folder: &mut Folder, file: &str, step: u32) -> Option<StepMemory> {
