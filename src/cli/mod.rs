@@ -10,6 +10,8 @@ mod eval;
 mod failure;
 mod foreground;
 mod host;
+mod import;
+mod import_run;
 mod launch;
 mod locate;
 mod ls;
@@ -50,6 +52,8 @@ enum Command {
     Replay(replay::Args),
     /// Look at a run and steer it from scripts
     Ctl(ctl::Args),
+    /// Open the output folder of a SkillOpt run as a planish run
+    Import(import::Args),
     /// Score a skill on one split, without training
     Eval(eval::Args),
     /// Check that this machine has what planish needs
@@ -83,6 +87,7 @@ pub fn main() -> ExitCode {
         Command::Ls(args) => ls::run(&args),
         Command::Replay(args) => block_on(replay::run(args)),
         Command::Ctl(args) => block_on(ctl::run(args)),
+        Command::Import(args) => import::run(&args),
         Command::Eval(args) => block_on(eval::run(args)),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),

@@ -2,7 +2,7 @@
 
 use super::Failure;
 use super::locate::Root;
-use super::run::{StartArgs, prepare_again, start};
+use super::run::{StartArgs, prepare_again, refuse_import, start};
 use crate::config::Config;
 
 #[derive(clap::Args)]
@@ -20,6 +20,7 @@ pub struct Args {
 
 pub async fn run(args: Args) -> Result<u8, Failure> {
     let run = args.root.find(&args.run)?;
+    refuse_import(&run)?;
     let loaded = Config::load(&run.config_toml(), &args.overrides)?;
     start(&prepare_again(run, &loaded)?, args.start).await
 }

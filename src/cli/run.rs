@@ -9,6 +9,7 @@ use super::report::{Launch, Level};
 use super::{Failure, assembly, exit, foreground, launch, output};
 use crate::client::{ClientOptions, Presence, Target, author_here, open, presence};
 use crate::config::{Config, Loaded};
+use crate::domain::Origin;
 use crate::event::{EndStatus, RunStatus, WatchRole};
 use crate::host::HostFile;
 use crate::store::{RunDir, RunLock, default_run_name, fold_run, project};
@@ -96,6 +97,7 @@ fn begun(run: &RunDir) -> bool {
 
 /// Gives an existing run a configuration that may differ from its own where no result depends on it.
 pub fn prepare_again(run: RunDir, loaded: &Loaded) -> Result<RunDir, Failure> {
+    refuse_import(&run)?;
     assembly::check_unchanged(&run, &loaded.config)?;
     match presence(run.path()).map_err(|error| Failure::usage(error.to_string()))? {
         // Its host holds its configuration; nothing is changed under it.
@@ -103,6 +105,17 @@ pub fn prepare_again(run: RunDir, loaded: &Loaded) -> Result<RunDir, Failure> {
         Presence::Dead => assembly::write_config(&run, &loaded.config)?,
     }
     Ok(run)
+}
+
+/// An imported run only tells what was.
+pub fn refuse_import(run: &RunDir) -> Result<(), Failure> {
+    let origin = fold_run(run)?.info.and_then(|info| info.origin);
+    let Some(Origin::Imported(imported)) = origin else { return Ok(()) };
+    Err(Failure::usage(format!(
+        "{} was imported and cannot go on in place; `planish resume --from {} CONFIG` continues it as a new run",
+        run.name(),
+        imported.folder
+    )))
 }
 
 /// Starts a prepared run (or joins its living host) and shows it as asked.

@@ -1,7 +1,7 @@
 //! The sentence for each event, and the number formats shared with the screen.
 
 use crate::domain::{
-    Decision, Edit, EditOp, GateDecision, GateScore, ReviewClose, ReviewMode, TimeoutPolicy, Verdict,
+    Decision, Edit, EditOp, GateDecision, GateScore, Origin, ReviewClose, ReviewMode, TimeoutPolicy, Verdict,
 };
 use crate::event::{EndStatus, Event, ItemResult, LogLevel, Record, TestOutcome};
 use crate::text::{sanitize_line, truncate};
@@ -16,10 +16,19 @@ pub fn describe(record: &Record) -> String {
 
 fn sentence(event: &Event) -> String {
     match event {
-        Event::RunStarted { run, plan, .. } => format!(
-            "run {run} started: {} steps in {} epochs, {}/{}/{} train/val/test items, target {}, optimizer {}",
-            plan.total_steps, plan.epochs, plan.train, plan.val, plan.test, plan.target, plan.optimizer
-        ),
+        Event::RunStarted { run, plan, origin, .. } => {
+            let began = match origin {
+                None => "started".to_owned(),
+                Some(Origin::Imported(origin)) => format!("imported from {}", origin.folder),
+                Some(Origin::Continued(origin)) => {
+                    format!("continues {} from step {}", origin.folder, origin.last.step)
+                }
+            };
+            format!(
+                "run {run} {began}: {} steps in {} epochs, {}/{}/{} train/val/test items, target {}, optimizer {}",
+                plan.total_steps, plan.epochs, plan.train, plan.val, plan.test, plan.target, plan.optimizer
+            )
+        }
         Event::PhaseStarted { at, phase } if at.step == 0 => format!("{} started", phase.name()),
         Event::PhaseStarted { at, phase } => format!("step {}: {} started", at.step, phase.name()),
         Event::RolloutFinished { at, result, .. } => format!("step {}: rollout {}", at.step, outcome(result)),
