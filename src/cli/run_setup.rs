@@ -25,7 +25,7 @@ use crate::store::{JournalFile, RunDir, RunLock, host_name, project};
 pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     let lock = RunLock::acquire(run_dir)?;
     let config = Config::load(&run_dir.config_toml(), &[])?.config;
-    let task = Task::open(&config, None)?;
+    let task = Task::open(&config, Some(run_dir.path()))?;
     let skill = match config.env.skill_init.as_str() {
         "" => Skill::new(""),
         path => Skill::new(read_skill(Path::new(path))?),
@@ -65,6 +65,8 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         skill,
         data: task.data,
         env: task.environment,
+        prompts: crate::optim::Prompts::new(Default::default(), 12_000)
+            .map_err(|error| anyhow::anyhow!("{error}"))?,
         target: stack.target,
         optimizer: stack.optimizer,
         journal,

@@ -364,13 +364,17 @@ static SECTIONS: &[&[Key]] = &[
             "Chat messages, or one text that the model continues.",
         ),
         key("env.system_template", Kind::Text, "Template over the item's fields and `skill`."),
-        key("env.user_template", Kind::Text, "Template over the item's fields and `skill`."),
+        key(
+            "env.user_template",
+            Kind::Text,
+            "Template over the item's fields and `skill`; `{{ context | passages(6000) }}` keeps whole [DOC] passages.",
+        ),
         key(
             "env.answer_rule",
-            Kind::Choice(&["tag", "regex", "last_line", "whole"]),
+            Kind::Choice(&["tag", "tag_or_last_line", "regex", "last_line", "whole"]),
             "How the answer is found in a reply.",
         ),
-        key("env.answer_tag", Kind::Text, "Tag name for the rule tag."),
+        key("env.answer_tag", Kind::Text, "Tag name for the rules tag and tag_or_last_line."),
         key(
             "env.answer_pattern",
             Kind::Text,

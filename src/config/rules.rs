@@ -193,8 +193,9 @@ impl Rules<'_> {
             self.refuse("env.answer_field", "is empty", "name the item field with the reference answer");
         }
         match env.answer_rule {
-            AnswerRule::Tag if env.answer_tag.is_empty() => {
-                self.refuse("env.answer_tag", "is empty, but env.answer_rule is tag", "give the tag's name");
+            AnswerRule::Tag | AnswerRule::TagOrLastLine if env.answer_tag.is_empty() => {
+                let problem = "is empty, but env.answer_rule looks for a tag";
+                self.refuse("env.answer_tag", problem, "give the tag's name");
             }
             AnswerRule::Regex if env.answer_pattern.is_empty() => {
                 let problem = "is empty, but env.answer_rule is regex";
@@ -208,7 +209,7 @@ impl Rules<'_> {
                     self.refuse("env.answer_pattern", problem, "correct the pattern");
                 }
             }
-            AnswerRule::Tag | AnswerRule::LastLine | AnswerRule::Whole => {}
+            AnswerRule::Tag | AnswerRule::TagOrLastLine | AnswerRule::LastLine | AnswerRule::Whole => {}
         }
         // 0 is the built-in value: a resolved configuration, which writes every key, is not told off for it.
         let used = env.scorer == ScorerKind::Numeric || env.numeric_tolerance == 0.0;

@@ -337,6 +337,8 @@ pub enum PromptStyle {
 pub enum AnswerRule {
     /// Inside the last `<answer_tag>…</answer_tag>`.
     Tag,
+    /// As `tag`, and the last non-blank line of a reply without the tag.
+    TagOrLastLine,
     /// First group (or whole match) of `answer_pattern`, last match.
     Regex,
     /// Last non-blank line.

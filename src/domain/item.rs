@@ -1,5 +1,7 @@
 //! Task items, splits, and the type that keeps held-out content out of optimiser prompts.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -20,6 +22,29 @@ impl Split {
             Split::Train => "train",
             Split::Val => "val",
             Split::Test => "test",
+        }
+    }
+}
+
+/// A name that no split has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no split is called {name:?}; use train, val (also valid_seen, selection) or test (also valid_unseen)"
+)]
+pub struct UnknownSplit {
+    pub name: String,
+}
+
+impl FromStr for Split {
+    type Err = UnknownSplit;
+
+    /// Its own name or one of SkillOpt's. Case counts.
+    fn from_str(name: &str) -> Result<Self, UnknownSplit> {
+        match name {
+            "train" => Ok(Split::Train),
+            "val" | "valid_seen" | "selection" => Ok(Split::Val),
+            "test" | "valid_unseen" => Ok(Split::Test),
+            _ => Err(UnknownSplit { name: name.to_owned() }),
         }
     }
 }
@@ -62,4 +87,22 @@ pub struct Dataset {
     pub train: Vec<Item>,
     pub val: Vec<HeldOut<Item>>,
     pub test: Vec<HeldOut<Item>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_have_their_own_names_and_skillopts() {
+        for split in Split::ALL {
+            assert_eq!(split.name().parse(), Ok(split));
+        }
+        assert_eq!(["valid_seen", "selection"].map(str::parse), [Ok(Split::Val), Ok(Split::Val)]);
+        assert_eq!("valid_unseen".parse(), Ok(Split::Test));
+        for unknown in ["", "VAL", "bogus", "valid"] {
+            let error = unknown.parse::<Split>().unwrap_err().to_string();
+            assert!(error.contains(&format!("{unknown:?}")) && error.contains("valid_unseen"), "{error}");
+        }
+    }
 }

@@ -2,10 +2,12 @@
 //! No IO, no async, no formatting for a screen.
 
 mod analysis;
+mod bucket;
 mod chat;
 mod edit;
 mod effect;
 mod epoch;
+mod exact_sum;
 mod gate;
 mod item;
 mod origin;
@@ -18,6 +20,7 @@ mod turn;
 mod update;
 
 pub use analysis::{Brief, FailedAttempt, FailureNote, StepMemory, TokenUsage, Trajectory};
+pub use bucket::{Bucket, TypeBuckets};
 pub use chat::{ChatReply, ChatRequest, FinishReason, Message, Prompt, Role, Sampling, Speaker, Usage};
 pub use edit::{Edit, EditOp, EditOutcome, EditReport, EditStatus, Patch, Priority, SourceType};
 pub use effect::{EffectKey, fingerprint, short_hash};
@@ -25,8 +28,9 @@ pub use epoch::{
     ComparisonPair, EpochStage, MetaReflect, MetaSkill, PairCategory, PairPolicy, PairSide, SlowUpdate,
     StageAction,
 };
+pub use exact_sum::ExactSum;
 pub use gate::{GateDecision, GateMetric, GateScore, Verdict};
-pub use item::{Dataset, Evaluator, HeldOut, Item, Split};
+pub use item::{Dataset, Evaluator, HeldOut, Item, Split, UnknownSplit};
 pub use origin::{Continued, DoneStep, HeldSkill, Imported, Origin};
 pub use phase::Phase;
 pub use record::{ApplySummary, BatchRecord, StepRecord, StepRef};

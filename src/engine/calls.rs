@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -10,11 +12,13 @@ use super::journal::Journal;
 use super::steering::Steering;
 use crate::config::{Config, RoleConfig};
 use crate::domain::{
-    Brief, ChatReply, ChatRequest, EffectKey, Item, Prompt, Role, Sampling, Skill, fingerprint,
+    Brief, ChatReply, ChatRequest, EffectKey, Item, Role, Sampling, Skill, StepRef, UpdateMode, Usage,
+    fingerprint,
 };
 use crate::env::{Environment, RolloutContext};
 use crate::event::{Event, ItemResult};
 use crate::model::{ChatModel, LiveSink};
+use crate::optim::{Prompts, ReplyFault};
 
 /// Everything that tasks of one run share.
 pub struct Workshop {
@@ -22,6 +26,7 @@ pub struct Workshop {
     pub env: Arc<dyn Environment>,
     pub target: Arc<dyn ChatModel>,
     pub optimizer: Arc<dyn ChatModel>,
+    pub prompts: Prompts,
     pub journal: Arc<Journal>,
     pub steering: Arc<Steering>,
     pub live: LiveSink,
@@ -58,6 +63,22 @@ pub struct RolloutSpec<'a> {
     pub stage: &'static str,
     pub item: &'a Item,
     pub skill: &'a Skill,
+    /// A diagnostic instruction that the prompt ends with.
+    pub readout: Option<&'a str>,
+}
+
+/// What the optimizer's reply came to, or why it cannot be used.
+pub struct Asked<T> {
+    pub answer: Result<T, String>,
+    /// Of all rounds.
+    pub usage: Usage,
+}
+
+/// The journaled outcome of a stage that is one question. Without an answer the note says why.
+pub struct Consulted<T> {
+    pub answer: Option<T>,
+    pub note: String,
+    pub usage: Usage,
 }
 
 impl Workshop {
@@ -66,7 +87,9 @@ impl Workshop {
         let sampling = self.sampling(Role::Target, &spec.path);
         let item = serde_json::to_string(spec.item).unwrap_or_default();
         let sampling = serde_json::to_string(&sampling).unwrap_or_default();
-        let parts = [&spec.skill.text, &item, self.target.label(), &sampling, self.env.version(), &spec.path];
+        let mut parts =
+            vec![&spec.skill.text, &item, self.target.label(), &sampling, self.env.version(), &spec.path];
+        parts.extend(spec.readout);
         EffectKey { path: spec.path.clone(), fingerprint: fingerprint(parts) }
     }
 
@@ -81,6 +104,7 @@ impl Workshop {
         let shop = self.clone();
         let (item, skill) = (spec.item.clone(), spec.skill.text.clone());
         let (path, stage) = (spec.path.clone(), spec.stage);
+        let readout = spec.readout.map(str::to_owned);
         Ok(Pending::Running(AbortOnDropHandle::new(tokio::spawn(async move {
             let _slot = shop.slot(&shop.rollout_slots).await?;
             let context = RolloutContext {
@@ -88,6 +112,7 @@ impl Workshop {
                 path: &path,
                 stage,
                 sampling: shop.sampling(Role::Target, &path),
+                readout: readout.as_deref(),
                 live: &shop.live,
             };
             match shop.env.rollout(&item, &skill, context).await {
@@ -98,11 +123,95 @@ impl Workshop {
         }))))
     }
 
-    /// The request of one optimiser call.
-    pub fn optimizer_request(&self, path: String, stage: &str, prompt: Prompt, brief: Brief) -> ChatRequest {
-        let sampling = self.sampling(Role::Optimizer, &path);
+    /// The request of one optimiser call, with the room that its reply needs.
+    pub fn optimizer_request(&self, path: String, stage: &str, brief: Brief) -> ChatRequest {
+        let mut sampling = self.sampling(Role::Optimizer, &path);
+        if holds_whole_skill(&brief) {
+            sampling.max_tokens = self.config.model.rewrite_max_completion_tokens;
+        }
+        let prompt = self.prompts.render(&brief);
         let brief = Some(Box::new(brief));
         ChatRequest { path, role: Role::Optimizer, stage: stage.to_owned(), prompt, sampling, brief }
+    }
+
+    /// Asks the optimizer and reads its reply; a reply that cannot be used gets one repair round, in which the model
+    /// is told why.
+    pub async fn ask<T>(
+        &self,
+        request: &ChatRequest,
+        read: impl Fn(&str) -> Result<T, ReplyFault>,
+    ) -> Result<Asked<T>, Stop> {
+        let reply = match self.call_optimizer(request).await? {
+            Ok(reply) => reply,
+            Err(error) => return Ok(Asked { answer: Err(error), usage: Usage::default() }),
+        };
+        let mut usage = reply.usage;
+        let fault = match read(&reply.text) {
+            Ok(answer) => return Ok(Asked { answer: Ok(answer), usage }),
+            Err(fault) => fault.to_string(),
+        };
+        let path = format!("{}/repair", request.path);
+        let repair = ChatRequest {
+            prompt: self.prompts.repair(&request.prompt, &reply.text, &fault),
+            sampling: Sampling {
+                seed: self.sampling(Role::Optimizer, &path).seed,
+                ..request.sampling.clone()
+            },
+            path,
+            ..request.clone()
+        };
+        let answer = match self.call_optimizer(&repair).await? {
+            Ok(second) => {
+                usage += second.usage;
+                read(&second.text).map_err(|again| match again.to_string() {
+                    again if again == fault => format!("{fault}, also after a repair round"),
+                    again => format!("{fault}; after a repair round: {again}"),
+                })
+            }
+            Err(error) => Err(format!("{fault}; the repair round failed: {error}")),
+        };
+        Ok(Asked { answer, usage })
+    }
+
+    /// [`Workshop::ask`] as a stage of its own, whose outcome is journaled and recalled.
+    pub async fn consult<T: Serialize + DeserializeOwned>(
+        &self,
+        at: StepRef,
+        stage: &str,
+        path: String,
+        brief: Brief,
+        read: impl Fn(&str) -> Result<T, ReplyFault>,
+    ) -> Result<Consulted<T>, Stop> {
+        let recorded = self.journal.recall(|event| match event {
+            Event::OptimizerAnswered { path: answered, answer, note, usage, .. } if *answered == path => {
+                Some((answer.clone(), note.clone(), *usage))
+            }
+            _ => None,
+        });
+        if let Some((answer, note, usage)) = recorded {
+            let answer = answer.map(serde_json::from_value).transpose();
+            let answer =
+                answer.map_err(|error| Stop::Failed(format!("{path}: the recorded answer: {error}")))?;
+            return Ok(Consulted { answer, note, usage });
+        }
+        let request = self.optimizer_request(path.clone(), stage, brief);
+        let Asked { answer, usage, .. } = self.ask(&request, read).await?;
+        let (answer, note) = match answer {
+            Ok(answer) => (Some(answer), String::new()),
+            Err(note) => (None, note),
+        };
+        let json = answer.as_ref().map(serde_json::to_value).transpose();
+        let json = json.map_err(|error| Stop::Failed(format!("{path}: {error}")))?;
+        let (stage, recorded) = (stage.to_owned(), note.clone());
+        self.journal.emit(Event::OptimizerAnswered {
+            path,
+            at,
+            stage,
+            answer: json,
+            note: recorded,
+            usage,
+        })?;
+        Ok(Consulted { answer, note, usage })
     }
 
     /// One optimiser call. A failed call that does not end the run is `Ok(Err(message))`.
@@ -127,6 +236,20 @@ impl Workshop {
         let slot = slots.acquire().await.map_err(|_| Stop::Cancelled)?;
         self.steering.may_dispatch().await.map_err(|_| Stop::Cancelled)?;
         Ok(slot)
+    }
+}
+
+fn holds_whole_skill(brief: &Brief) -> bool {
+    match brief {
+        Brief::Analyze { mode, .. } | Brief::Merge { mode, .. } => *mode == UpdateMode::FullRewriteMinibatch,
+        Brief::Rewrite { .. } => true,
+        Brief::Rank { .. }
+        | Brief::LearningRate { .. }
+        | Brief::SlowUpdate { .. }
+        | Brief::MetaSkill { .. }
+        | Brief::MetaReflect { .. }
+        | Brief::Probe { .. }
+        | Brief::Consolidate { .. } => false,
     }
 }
 

@@ -4,10 +4,14 @@
 //! so the same seed, configuration and replies give the same events whatever the concurrency. A resumed engine
 //! runs the same control flow and takes finished effects from the journal.
 
+mod batch;
 mod calls;
+mod epoch;
 mod evaluation;
+mod finish;
 mod imported;
 mod journal;
+mod meta_reflect;
 mod plan;
 mod reflection;
 mod review;
@@ -17,6 +21,8 @@ mod service;
 mod steering;
 mod step;
 mod throughput;
+mod update;
+mod verdict;
 
 pub use imported::imported_journal;
 pub use journal::{Journal, JournalError, now_ms};

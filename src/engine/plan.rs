@@ -2,7 +2,7 @@
 
 use crate::config::{Config, EnvKind};
 use crate::domain::Dataset;
-use crate::env::batches::steps_per_epoch;
+use crate::env::batches::{eval_size, steps_per_epoch};
 use crate::event::RunPlan;
 
 /// The plan that `run_started` records. `target` and `optimizer` are labels for people.
@@ -16,9 +16,9 @@ pub fn run_plan(config: &Config, data: &Dataset, target: &str, optimizer: &str) 
         total_steps: steps_per_epoch.saturating_mul(config.train.num_epochs),
         batch_size: config.train.batch_size,
         train: data.train.len(),
-        val: limited(config.evaluation.sel_env_num, data.val.len()),
+        val: eval_size(config.evaluation.sel_env_num, data.val.len()),
         test: if config.evaluation.eval_test {
-            limited(config.evaluation.test_env_num, data.test.len())
+            eval_size(config.evaluation.test_env_num, data.test.len())
         } else {
             0
         },
@@ -29,11 +29,6 @@ pub fn run_plan(config: &Config, data: &Dataset, target: &str, optimizer: &str) 
         },
         review: config.review.mode,
     }
-}
-
-/// First `limit` of `n`; 0 or more than there are: all.
-pub fn limited(limit: usize, n: usize) -> usize {
-    if limit == 0 || limit > n { n } else { limit }
 }
 
 /// Fewest model calls with which the run can complete: the baseline on the selection split, every training item

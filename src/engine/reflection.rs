@@ -5,14 +5,15 @@ use std::sync::Arc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Stop;
-use super::calls::{Pending, Workshop};
+use super::calls::{Asked, Pending, Workshop};
 use crate::domain::{
-    Brief, EffectKey, FailureNote, Patch, Skill, SourceType, StepMemory, StepRef, Trajectory, Usage,
+    AppendixSource, Brief, EffectKey, FailureNote, Patch, Skill, SourceType, StepMemory, StepRef, Trajectory,
+    Usage,
 };
-use crate::event::{Event, LogLevel};
+use crate::event::{Event, LogLevel, Ranking};
 use crate::optim::{
-    FinalMerge, MergePlan, Minibatch, analyst_reply, final_fallback, final_merge, first_edits, merge_reply,
-    minibatches, optimizer_prompt, ranked_edits, within_budget,
+    AnalystReply, FinalMerge, MergePlan, Minibatch, analyst_reply, final_fallback, final_merge, first_edits,
+    merge_reply, minibatches, ranked_edits, within_budget,
 };
 
 /// What one analyst call yielded.
@@ -22,7 +23,15 @@ pub struct Analysis {
     pub items: Vec<String>,
     pub patch: Option<Patch>,
     pub failures: Vec<FailureNote>,
+    pub appendix_notes: Vec<String>,
     pub usage: Usage,
+}
+
+impl Analysis {
+    /// Has something to merge.
+    pub fn proposes(&self) -> bool {
+        self.patch.as_ref().is_some_and(|patch| !patch.edits.is_empty())
+    }
 }
 
 /// Analyst calls of one batch, already running.
@@ -35,49 +44,52 @@ struct AnalystCall {
     source: SourceType,
     minibatch: usize,
     items: Vec<String>,
+    deep: bool,
     result: Pending<Answer>,
 }
 
-/// A patch, or why there is none, with what the call cost.
+/// A reply, or why there is none, with what the call cost.
 #[derive(Clone, Debug)]
 struct Answer {
-    patch: Option<Patch>,
-    failures: Vec<FailureNote>,
+    reply: Option<AnalystReply>,
     note: String,
     usage: Usage,
 }
 
-impl Answer {
-    fn without_patch(note: String, usage: Usage) -> Self {
-        Self { patch: None, failures: Vec::new(), note, usage }
-    }
-}
-
-/// What the analysts of a step are shown besides trajectories.
+/// What the optimizer is shown besides trajectories.
 pub struct Lesson<'a> {
     pub at: StepRef,
     pub skill: &'a Skill,
     pub memory: &'a [StepMemory],
+    /// The memory of the previous epoch; "" without one.
+    pub meta_skill: &'a str,
+}
+
+/// Rollouts that are reflected upon together.
+pub struct Batch<'a> {
+    pub number: usize,
+    pub seed: u64,
+    pub trajectories: &'a [Trajectory],
+    /// They were probed: a second look at representative items.
+    pub deep: bool,
 }
 
 /// Starts one analyst call per minibatch of trajectories.
 pub fn start_analyses(
     shop: &Arc<Workshop>,
     lesson: &Lesson<'_>,
-    batch: usize,
-    batch_seed: u64,
-    trajectories: &[Trajectory],
+    batch: &Batch<'_>,
 ) -> Result<Analyses, Stop> {
     let gradient = &shop.config.gradient;
-    let failed: Vec<bool> = trajectories.iter().map(|trajectory| trajectory.hard < 1e-9).collect();
-    let groups = minibatches(&failed, gradient.minibatch_size, batch_seed, gradient.failure_only);
+    let failed: Vec<bool> = batch.trajectories.iter().map(|trajectory| trajectory.hard < 1e-9).collect();
+    let groups = minibatches(&failed, gradient.minibatch_size, batch.seed, gradient.failure_only);
     let mut count = [0; 2];
     let calls = groups
         .into_iter()
         .map(|group| {
             let index = &mut count[usize::from(group.source == SourceType::Success)];
             *index += 1;
-            start_analyst(shop, lesson, batch, group.source, *index - 1, members(trajectories, &group))
+            start_analyst(shop, lesson, batch, &group, *index - 1)
         })
         .collect::<Result<Vec<_>, _>>()?;
     Ok(Analyses { calls })
@@ -86,54 +98,63 @@ pub fn start_analyses(
 fn start_analyst(
     shop: &Arc<Workshop>,
     lesson: &Lesson<'_>,
-    batch: usize,
-    source: SourceType,
+    batch: &Batch<'_>,
+    group: &Minibatch,
     index: usize,
-    trajectories: Vec<Trajectory>,
 ) -> Result<AnalystCall, Stop> {
+    let trajectories: Vec<Trajectory> =
+        group.members.iter().map(|member| batch.trajectories[*member].clone()).collect();
     let items = trajectories.iter().map(|trajectory| trajectory.item.clone()).collect::<Vec<_>>();
-    let budget = shop.config.optimizer.learning_rate;
+    let optimizer = &shop.config.optimizer;
+    let (mode, source, budget) = (optimizer.skill_update_mode, group.source, optimizer.learning_rate);
     let brief = Brief::Analyze {
+        mode,
         source,
         skill: lesson.skill.text.clone(),
         budget,
         trajectories,
         memory: lesson.memory.to_vec(),
-        mode: shop.config.optimizer.skill_update_mode,
-        meta_skill: String::new(),
-        appendix: false,
+        meta_skill: lesson.meta_skill.to_owned(),
+        appendix: optimizer.use_skill_aware_reflection
+            && (source == SourceType::Failure
+                || optimizer.skill_aware_appendix_source == AppendixSource::Both),
     };
-    let path = format!("{}/analyst/b{batch}/{}{index:03}", lesson.at.path(), source_word(source));
-    let request = shop.optimizer_request(path, "analyst", optimizer_prompt(&brief), brief);
+    let (stage, number) = (if batch.deep { "deep/" } else { "" }, batch.number);
+    let path = format!("{}/{stage}analyst/b{number}/{}{index:03}", lesson.at.path(), source_word(source));
+    let request = shop.optimizer_request(path, "analyst", brief);
     let key = request.key(shop.optimizer.label());
     let result = match shop.journal.effect(&key)? {
-        Some(Event::AnalysisFinished { patch, failures, note, usage, .. }) => {
-            Pending::Recalled(Answer { patch, failures, note, usage })
+        Some(Event::AnalysisFinished {
+            patch,
+            failures,
+            success_patterns,
+            appendix_notes,
+            note,
+            usage,
+            ..
+        }) => {
+            let reply = patch.map(|patch| AnalystReply {
+                patch,
+                failures,
+                success_patterns,
+                appendix_notes,
+                left_out: Vec::new(),
+            });
+            Pending::Recalled(Answer { reply, note, usage })
         }
         Some(_) | None => {
             let (shop, shown) = (shop.clone(), items.clone());
             Pending::Running(AbortOnDropHandle::new(tokio::spawn(async move {
-                let reply = match shop.call_optimizer(&request).await? {
-                    Ok(reply) => reply,
-                    Err(note) => return Ok(Answer::without_patch(note, Usage::default())),
-                };
-                Ok(match analyst_reply(&reply.text, source, budget, &shown) {
-                    Ok(answer) => Answer {
-                        patch: Some(answer.patch),
-                        failures: answer.failures,
-                        note: answer.left_out.join("; "),
-                        usage: reply.usage,
-                    },
-                    Err(fault) => Answer::without_patch(fault.to_string(), reply.usage),
+                let read = |text: &str| analyst_reply(text, mode, source, budget, &shown);
+                let Asked { answer, usage, .. } = shop.ask(&request, read).await?;
+                Ok(match answer {
+                    Ok(reply) => Answer { note: reply.left_out.join("; "), reply: Some(reply), usage },
+                    Err(note) => Answer { reply: None, note, usage },
                 })
             })))
         }
     };
-    Ok(AnalystCall { key, source, minibatch: index, items, result })
-}
-
-fn members(trajectories: &[Trajectory], group: &Minibatch) -> Vec<Trajectory> {
-    group.members.iter().map(|member| trajectories[*member].clone()).collect()
+    Ok(AnalystCall { key, source, minibatch: index, items, deep: batch.deep, result })
 }
 
 impl Analyses {
@@ -141,8 +162,15 @@ impl Analyses {
     pub async fn collect(self, shop: &Workshop, at: StepRef) -> Result<Vec<Analysis>, Stop> {
         let mut analyses = Vec::with_capacity(self.calls.len());
         for call in self.calls {
-            let AnalystCall { key, source, minibatch, items, result } = call;
-            let Answer { patch, failures, note, usage } = result.result().await?;
+            let AnalystCall { key, source, minibatch, items, deep, result } = call;
+            let Answer { reply, note, usage } = result.result().await?;
+            let (patch, found) = match reply {
+                Some(AnalystReply { patch, failures, success_patterns, appendix_notes, .. }) => {
+                    (Some(patch), (failures, success_patterns, appendix_notes))
+                }
+                None => (None, Default::default()),
+            };
+            let (failures, success_patterns, appendix_notes) = found;
             shop.journal.emit(Event::AnalysisFinished {
                 key,
                 at,
@@ -151,13 +179,13 @@ impl Analyses {
                 items: items.clone(),
                 patch: patch.clone(),
                 failures: failures.clone(),
-                success_patterns: Vec::new(),
-                appendix_notes: Vec::new(),
-                deep: false,
+                success_patterns,
+                appendix_notes: appendix_notes.clone(),
+                deep,
                 note,
                 usage,
             })?;
-            analyses.push(Analysis { source, items, patch, failures, usage });
+            analyses.push(Analysis { source, items, patch, failures, appendix_notes, usage });
         }
         Ok(analyses)
     }
@@ -257,24 +285,21 @@ async fn merge_call(
     place: String,
     patches: Vec<Patch>,
 ) -> Result<(Result<Patch, String>, Usage), Stop> {
+    let mode = shop.config.optimizer.skill_update_mode;
     let brief = Brief::Merge {
-        mode: shop.config.optimizer.skill_update_mode,
+        mode,
         source,
         level,
         skill: lesson.skill.text.clone(),
         patches: patches.clone(),
-        meta_skill: String::new(),
+        meta_skill: lesson.meta_skill.to_owned(),
     };
     let path = format!("{}/merge/{place}", lesson.at.path());
-    let request = shop.optimizer_request(path, "merge", optimizer_prompt(&brief), brief);
-    Ok(match shop.call_optimizer(&request).await? {
-        Ok(reply) => {
-            let level = source.is_some().then_some(level);
-            let merged = merge_reply(&reply.text, level, source, &patches).map_err(|fault| fault.to_string());
-            (merged, reply.usage)
-        }
-        Err(error) => (Err(error), Usage::default()),
-    })
+    let request = shop.optimizer_request(path, "merge", brief);
+    let level = source.is_some().then_some(level);
+    let Asked { answer, usage, .. } =
+        shop.ask(&request, |text| merge_reply(text, mode, level, source, &patches)).await?;
+    Ok((answer, usage))
 }
 
 fn source_word(source: SourceType) -> &'static str {
@@ -284,12 +309,12 @@ fn source_word(source: SourceType) -> &'static str {
     }
 }
 
-/// Ranks the merged edits and keeps at most `budget` of them.
+/// Ranks the merged proposals and keeps at most `budget` of them; all of them without a budget.
 pub async fn select(
     shop: &Arc<Workshop>,
     lesson: &Lesson<'_>,
     merged: &Patch,
-    budget: usize,
+    budget: Option<usize>,
 ) -> Result<(Patch, Usage), Stop> {
     let at = lesson.at;
     let recorded = shop.journal.recall(|event| match event {
@@ -303,39 +328,34 @@ pub async fn select(
     }
     let mut usage = Usage::default();
     let mut note = String::new();
-    let patch = match within_budget(merged, budget) {
-        Some(selection) => selection.patch,
-        None => {
+    let selection = match budget.map(|budget| (budget, within_budget(merged, budget))) {
+        None => None,
+        Some((_, Some(selection))) => Some(selection),
+        Some((budget, None)) => {
             let brief = Brief::Rank {
                 mode: shop.config.optimizer.skill_update_mode,
                 skill: lesson.skill.text.clone(),
                 patch: merged.clone(),
                 budget,
-                meta_skill: String::new(),
+                meta_skill: lesson.meta_skill.to_owned(),
             };
-            let path = format!("{}/rank", at.path());
-            let request = shop.optimizer_request(path, "ranking", optimizer_prompt(&brief), brief);
-            let ranked = match shop.call_optimizer(&request).await? {
-                Ok(reply) => {
-                    usage = reply.usage;
-                    ranked_edits(merged, budget, &reply.text).map_err(|fault| fault.to_string())
-                }
-                Err(error) => Err(error),
-            };
-            let selection = ranked.unwrap_or_else(|fault| {
-                note = format!("ranking unusable ({fault}); the first {budget} edits were taken");
+            let request = shop.optimizer_request(format!("{}/rank", at.path()), "ranking", brief);
+            let asked = shop.ask(&request, |text| ranked_edits(merged, budget, text)).await?;
+            usage = asked.usage;
+            Some(asked.answer.unwrap_or_else(|fault| {
+                note = format!("ranking unusable ({fault}); the first {budget} were taken");
                 first_edits(merged, budget)
-            });
-            selection.patch
+            }))
         }
     };
-    shop.journal.emit(Event::EditsSelected {
-        at,
-        budget: Some(budget),
-        patch: patch.clone(),
-        ranking: None,
-        note,
-        usage,
-    })?;
+    let (patch, ranking) = match selection {
+        None => (merged.clone(), None),
+        Some(selection) => {
+            let selected_indices = selection.indices;
+            let ranking = selection.ranking.map(|reasoning| Ranking { reasoning, selected_indices });
+            (selection.patch, ranking)
+        }
+    };
+    shop.journal.emit(Event::EditsSelected { at, budget, patch: patch.clone(), ranking, note, usage })?;
     Ok((patch, usage))
 }

@@ -8,23 +8,23 @@ use tokio::sync::{Semaphore, broadcast, watch};
 
 use super::Stop;
 use super::calls::Workshop;
-use super::evaluation::{Evaluation, EvaluationSpec, Metric, evaluate};
-use super::journal::{Journal, now_ms};
+use super::evaluation::{EvalItems, Evaluation, EvaluationSpec, Metric, evaluate};
+use super::finish::finish_early;
+use super::journal::Journal;
 use super::plan::run_plan;
 use super::service::RunService;
 use super::steering::Steering;
 use super::throughput::metered;
 use crate::config::Config;
-use crate::domain::{Author, Dataset, GateScore, Phase, Score, Skill, StepMemory, StepRef};
+use crate::domain::{Author, Dataset, Edit, GateScore, Phase, Skill, StepMemory, StepRef, Verdict};
 use crate::env::Environment;
 use crate::env::batches::epoch_plan;
 use crate::event::{
-    AckResult, Command, EndStatus, EvalPurpose, Event, FORMAT_VERSION, ItemResult, Live, LogLevel, Record,
-    RunPlan, TestOutcome,
+    AckResult, Command, EvalPurpose, Event, FORMAT_VERSION, ItemResult, Live, Record, RunPlan,
 };
-use crate::gate::{paired_gain, summarize};
 use crate::model::ChatModel;
-use crate::store::{RunDir, RunLock, StoreError, write_run, write_step};
+use crate::optim::{Prompts, with_empty_appendix};
+use crate::store::{RunDir, RunLock, write_run, write_step};
 
 /// Live lines a lagging subscriber may miss.
 const LIVE_CHANNEL: usize = 4096;
@@ -41,6 +41,7 @@ pub struct EngineParts {
     pub env: Arc<dyn Environment>,
     pub target: Arc<dyn ChatModel>,
     pub optimizer: Arc<dyn ChatModel>,
+    pub prompts: Prompts,
     pub journal: Arc<Journal>,
     pub run_dir: RunDir,
     /// Where the models send their high-rate news.
@@ -79,13 +80,34 @@ pub(super) struct Run {
     pub(super) best_score: GateScore,
     pub(super) best_step: u32,
     pub(super) best_origin: String,
+    /// The current skill was changed outside the gate: its evaluation is of an earlier text.
+    pub(super) stale: bool,
+    /// The current skill at the end of the previous epoch, after its stages.
+    pub(super) epoch_end_skill: Skill,
+    /// The optimizer's memory of the previous epoch; "" without one.
+    pub(super) meta_skill: String,
+    /// The summary of the previous epoch's meta-reflection.
+    pub(super) meta_summary: String,
+    /// Steps of this epoch, for meta-reflection.
+    pub(super) epoch_steps: Vec<EpochStep>,
     /// How often the edit budget was taken from the schedule.
     pub(super) schedule_calls: usize,
     /// The step buffer: earlier steps of this epoch.
     pub(super) memory: Vec<StepMemory>,
     /// Selection results by skill hash, of every text measured so far.
     pub(super) measured: HashMap<String, Vec<Option<ItemResult>>>,
-    run_dir: RunDir,
+    pub(super) run_dir: RunDir,
+}
+
+/// A finished step as meta-reflection sees it.
+pub(super) struct EpochStep {
+    pub action: Verdict,
+    pub selection_hard: Option<f64>,
+    pub current_score: f64,
+    pub best_score: f64,
+    /// `None`: nothing was proposed.
+    pub selected: Option<Vec<Edit>>,
+    pub memory: StepMemory,
 }
 
 /// Starts the engine on tokio tasks and returns at once.
@@ -149,6 +171,7 @@ async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop
         env: parts.env,
         target: parts.target,
         optimizer: parts.optimizer,
+        prompts: parts.prompts,
         journal: parts.journal,
         steering,
         live,
@@ -168,10 +191,7 @@ impl Run {
         skill: Skill,
         run_dir: RunDir,
     ) -> Result<Self, Stop> {
-        let metric = Metric {
-            kind: shop.config.evaluation.gate_metric,
-            mixed_weight: shop.config.evaluation.gate_mixed_weight,
-        };
+        let metric = Metric::new(&shop.config.evaluation);
         let at = StepRef::default();
         shop.journal.emit(Event::PhaseStarted { at, phase: Phase::Baseline })?;
         let spec = EvaluationSpec {
@@ -180,11 +200,12 @@ impl Run {
             purpose: EvalPurpose::Baseline,
             at,
             skill: &skill,
-            items: &data.val[..plan.val],
+            items: EvalItems::HeldOut(&data.val[..plan.val]),
             against: None,
             known: None,
+            readout: None,
         };
-        let baseline = evaluate(&shop, metric, spec).await?;
+        let baseline = evaluate(&shop, &metric, spec).await?;
         if baseline.score.done < plan.val {
             let missing: Vec<_> = baseline.results.iter().flatten().cloned().collect();
             let first = super::calls::missing_message(&missing).unwrap_or_default();
@@ -197,11 +218,21 @@ impl Run {
         let val_ids = baseline.results.iter().flatten().map(|result| result.item().to_owned()).collect();
         let mut measured = HashMap::new();
         measured.insert(skill.hash.clone(), baseline.results.clone());
+        // The appendix is where notes will go; the seed is measured as it is.
+        let current = match shop.config.optimizer.use_skill_aware_reflection {
+            true => Skill::new(with_empty_appendix(&skill.text)),
+            false => skill.clone(),
+        };
         Ok(Self {
             metric,
             val_ids,
             initial: skill.clone(),
-            current: skill.clone(),
+            stale: current.hash != skill.hash,
+            epoch_end_skill: current.clone(),
+            current,
+            meta_skill: String::new(),
+            meta_summary: String::new(),
+            epoch_steps: Vec::new(),
             current_origin: "initial".into(),
             best: skill,
             best_score: baseline.score.clone(),
@@ -223,6 +254,7 @@ impl Run {
         let mut step = 0;
         for epoch in 1..=self.plan.epochs {
             self.memory.clear();
+            self.epoch_steps.clear();
             let batches = epoch_plan(
                 self.data.train.len(),
                 self.plan.steps_per_epoch as usize,
@@ -231,84 +263,21 @@ impl Run {
                 train.seed,
                 epoch,
             );
+            let mut last = None;
             for (step_in_epoch, group) in batches.chunks(train.accumulation).enumerate() {
                 step += 1;
                 let step_in_epoch = u32::try_from(step_in_epoch).unwrap_or(u32::MAX);
                 let at = StepRef { epoch, step, step_in_epoch };
                 self.step(at, group).await?;
                 self.write_artifacts(at).await?;
+                last = Some(at);
+            }
+            if let Some(at) = last {
+                self.between_epochs(at).await?;
+                self.write_artifacts(at).await?;
             }
         }
         Ok(())
-    }
-
-    /// The test split, base against best, and the last event.
-    async fn finish(&mut self) -> Result<(), Stop> {
-        let at = StepRef { epoch: self.plan.epochs, step: self.plan.total_steps, step_in_epoch: 0 };
-        if self.plan.test > 0 {
-            self.phase(at, Phase::Test)?;
-            let base = self.test(at, "test_base", EvalPurpose::TestBase, &self.initial.clone(), None).await?;
-            let known = (self.best.hash == self.initial.hash).then_some(base.results.as_slice());
-            let best = self.test(at, "test_best", EvalPurpose::TestBest, &self.best.clone(), known).await?;
-            // Pairs only: an item that either skill did not answer says nothing about the difference.
-            let pairs: Vec<(&Score, &Score)> = (0..self.plan.test)
-                .filter_map(|index| Some((base.score_of(index)?, best.score_of(index)?)))
-                .collect();
-            let hard: Vec<(f64, f64)> = pairs.iter().map(|(base, best)| (base.hard, best.hard)).collect();
-            let paired = paired_gain(&hard);
-            let Metric { kind, mixed_weight } = self.metric;
-            let base = summarize(kind, mixed_weight, pairs.len(), pairs.iter().map(|pair| pair.0));
-            let best = summarize(kind, mixed_weight, pairs.len(), pairs.iter().map(|pair| pair.1));
-            let outcome = TestOutcome {
-                n: paired.n,
-                base_hard: base.hard,
-                base_soft: base.soft,
-                best_hard: best.hard,
-                best_soft: best.soft,
-                gained: paired.gains,
-                lost: paired.losses,
-                delta: paired.mean,
-                interval: paired.interval,
-                last: None,
-            };
-            self.shop.journal.emit(Event::TestFinished { outcome })?;
-        }
-        let baseline_score = self.shop.journal.with_state(|state| state.baseline_score);
-        let end = Event::RunFinished {
-            status: EndStatus::Completed,
-            reason: "all steps done".into(),
-            best_hash: self.best.hash.clone(),
-            best_step: self.best_step,
-            best_score: Some(self.best_score.gate),
-            baseline_score,
-        };
-        self.shop.journal.settled().await?;
-        write_end(&self.shop.journal, &self.run_dir, &end)
-            .map_err(|error| Stop::Failed(format!("cannot write the run folder: {error}")))?;
-        self.shop.journal.emit(end)?;
-        Ok(self.shop.journal.settled().await?)
-    }
-
-    async fn test(
-        &self,
-        at: StepRef,
-        id: &str,
-        purpose: EvalPurpose,
-        skill: &Skill,
-        known: Option<&[Option<ItemResult>]>,
-    ) -> Result<Evaluation, Stop> {
-        let items = &self.data.test[..self.plan.test];
-        let spec = EvaluationSpec {
-            id: id.into(),
-            path: id.into(),
-            purpose,
-            at,
-            skill,
-            items,
-            against: None,
-            known,
-        };
-        evaluate(&self.shop, self.metric, spec).await
     }
 
     /// Projects the journal onto SkillOpt-shaped files, once everything is on disk.
@@ -324,39 +293,6 @@ impl Run {
             .map_err(|error| Stop::Failed(format!("writing the run folder ended abnormally: {error}")))?
             .and_then(|()| self.shop.journal.write_snapshot(&self.run_dir))
             .map_err(|error| Stop::Failed(format!("cannot write the run folder: {error}")))
-    }
-}
-
-/// Writes the files of a run as they are once `end` is journaled, so that whoever hears of the end finds them.
-fn write_end(journal: &Journal, run_dir: &RunDir, end: &Event) -> Result<(), StoreError> {
-    let mut state = journal.with_state(Clone::clone);
-    state.apply(&Record { seq: state.seq + 1, at: now_ms(), event: end.clone() });
-    write_run(run_dir, &state)
-}
-
-/// Journals why a run stopped before its end. The journal stays resumable.
-async fn finish_early(journal: &Journal, run_dir: &RunDir, stop: &Stop) {
-    let status = stop.status();
-    let reason = stop.to_string();
-    let level = if status == EndStatus::Failed { LogLevel::Error } else { LogLevel::Warn };
-    let end = journal.with_state(|state| Event::RunFinished {
-        status,
-        reason: reason.clone(),
-        best_hash: state.best_hash.clone(),
-        best_step: state.best_step,
-        best_score: state.best_score,
-        baseline_score: state.baseline_score,
-    });
-    if let Err(error) = write_end(journal, run_dir, &end) {
-        eprintln!("error: cannot write the run folder: {error}");
-    }
-    let alert = Event::Alert { level, code: "stopped".into(), message: reason.clone() };
-    // When the journal itself cannot be written there is no place left to say so but the host's log.
-    let recorded = journal.outside(|_| Ok(alert)).and_then(|_| journal.outside(|_| Ok(end)));
-    if let Err(error) = recorded {
-        eprintln!("error: {reason}; {error}");
-    } else if let Err(error) = journal.settled().await {
-        eprintln!("error: {error}");
     }
 }
 

@@ -43,6 +43,7 @@ pub async fn score_skill(
                     path: &path,
                     stage: "evaluation",
                     sampling: sampling(config.train.seed, &config.model.target, &path),
+                    readout: None,
                     live: quiet,
                 };
                 match env.rollout(item, skill, context).await {

@@ -1,43 +1,47 @@
-//! One optimisation step: rollout, reflect, aggregate, select, review, update, evaluate, gate.
+//! One optimisation step: rollout, reflect, aggregate, select, review, update, evaluate, gate; its record and what the
+//! next steps are told about it.
 
 use super::Stop;
-use super::calls::{RolloutSpec, missing_message};
-use super::evaluation::{Evaluation, EvaluationSpec, evaluate};
-use super::reflection::{Analysis, Lesson, aggregate, select, start_analyses};
-use super::review::{Reviewed, review};
-use super::run::Run;
+use super::reflection::{Analysis, Lesson, aggregate};
+use super::review::Reviewed;
+use super::run::{EpochStep, Run};
 use crate::domain::{
-    ApplySummary, EditReport, GateDecision, Patch, Phase, Rollout, Skill, SourceType, StepMemory, StepRecord,
-    StepRef, TokenUsage, Trajectory, Usage, Verdict,
+    AppendixFlush, ApplySummary, BatchRecord, EditReport, GateDecision, LrControlMode, LrDecision, Patch,
+    Phase, Rewrite, Rollout, Skill, StepMemory, StepRecord, StepRef, TokenUsage, UpdateMode, Usage, Verdict,
 };
 use crate::env::batches::Batch;
-use crate::event::{EvalPurpose, Event};
-use crate::gate::{GateInput, GateItem, Measurement, gate_decision};
-use crate::optim::{
-    Applied, FailedItem, MinibatchNotes, MissingAnchor, apply_edits, edit_budget, failed_attempt,
-    failure_patterns, reviewer_refusal,
-};
+use crate::event::Event;
+use crate::optim::{FailedItem, MinibatchNotes, failed_attempt, failure_patterns, reviewer_refusal};
 
 /// Everything a step found out, until it becomes a record.
 #[derive(Default)]
-struct Findings {
-    rollouts: Vec<Rollout>,
-    n_failure_patches: usize,
-    n_success_patches: usize,
-    merged: Patch,
-    ranked: Patch,
-    budget: Option<usize>,
-    reviewed: Reviewed,
-    candidate: Option<Skill>,
-    report: Option<EditReport>,
-    decision: Option<GateDecision>,
-    analyses: Vec<Analysis>,
-    tokens: TokenUsage,
+pub(super) struct Findings {
+    pub rollouts: Vec<Rollout>,
+    pub batches: Vec<BatchRecord>,
+    pub analyses: Vec<Analysis>,
+    /// Analyses of probed items; `None`: nothing was probed.
+    pub deep_analyses: Option<Vec<Analysis>>,
+    pub merged: Patch,
+    pub lr_decision: Option<LrDecision>,
+    pub ranked: Patch,
+    pub budget: Option<usize>,
+    pub reviewed: Reviewed,
+    pub rewrite: Option<Rewrite>,
+    pub candidate: Option<Skill>,
+    pub report: Option<EditReport>,
+    pub decision: Option<GateDecision>,
+    pub appendix: Option<AppendixFlush>,
+    pub tokens: TokenUsage,
 }
 
 impl Findings {
-    fn spend(&mut self, stage: &str, usage: Usage) {
+    pub fn spend(&mut self, stage: &str, usage: Usage) {
         *self.tokens.entry(stage.to_owned()).or_default() += usage;
+    }
+
+    /// All analyses that may propose something, probed ones last.
+    fn pool(&self) -> Vec<Analysis> {
+        self.analyses.iter().chain(self.deep_analyses.iter().flatten()).cloned().collect()
     }
 }
 
@@ -46,221 +50,105 @@ impl Run {
     pub async fn step(&mut self, at: StepRef, batches: &[Batch]) -> Result<(), Stop> {
         let mut found = Findings::default();
         self.roll_out_and_reflect(at, batches, &mut found).await?;
-        let proposes = |analysis: &Analysis| analysis.patch.as_ref().is_some_and(|p| !p.edits.is_empty());
-        if !found.analyses.iter().any(proposes) {
-            return self.finish_step(at, found, Verdict::SkipNoPatches);
-        }
-        let skill = self.current.clone();
-        let memory = self.memory.clone();
-        let lesson = Lesson { at, skill: &skill, memory: &memory };
-        self.phase(at, Phase::Aggregate)?;
-        let (merged, usage) = aggregate(&self.shop, &lesson, &found.analyses).await?;
-        found.merged = merged;
-        found.spend("merge", usage);
-        self.phase(at, Phase::Select)?;
-        self.schedule_calls += 1;
-        let optimizer = &self.shop.config.optimizer;
-        let budget = edit_budget(
-            optimizer.lr_scheduler,
-            optimizer.learning_rate,
-            optimizer.min_learning_rate,
-            self.schedule_calls,
-            self.plan.total_steps as usize,
-        );
-        found.budget = Some(budget);
-        let (ranked, usage) = select(&self.shop, &lesson, &found.merged, budget).await?;
-        found.ranked = ranked;
-        found.spend("ranking", usage);
-        self.phase(at, Phase::Review)?;
-        let preview = apply_edits(&skill.text, &found.ranked.edits, MissingAnchor::Skip).skill;
-        found.reviewed = review(&self.shop, at, &found.ranked.edits, &skill, preview).await?;
-        self.phase(at, Phase::Update)?;
-        let Applied { skill: text, report } =
-            apply_edits(&skill.text, &found.reviewed.kept, MissingAnchor::Skip);
-        let candidate = Skill::new(text);
-        self.shop.journal.emit(Event::SkillUpdated {
-            at,
-            candidate: candidate.clone(),
-            report: report.clone(),
-            rewrite: None,
-            regions_restored: false,
-        })?;
-        found.report = Some(report);
-        found.candidate = Some(candidate.clone());
-        if candidate.hash == skill.hash {
-            return self.finish_step(at, found, Verdict::SkipNoChange);
-        }
-        self.phase(at, Phase::Evaluate)?;
-        let evaluation = self.evaluate_candidate(at, &candidate).await?;
-        found.spend("evaluation", evaluation.usage);
-        self.phase(at, Phase::Gate)?;
-        let verdict = self.gate(at, &candidate, evaluation, &mut found)?;
+        let verdict = self.propose_and_judge(at, &mut found).await?;
+        self.flush_appendix(at, &mut found).await?;
         self.finish_step(at, found, verdict)
     }
 
-    /// Rolls out all batches at once and reflects on each as soon as its rollouts are in. Journaled batch by
-    /// batch: rollouts in item order, then analyses in minibatch order.
-    async fn roll_out_and_reflect(
-        &self,
-        at: StepRef,
-        batches: &[Batch],
-        found: &mut Findings,
-    ) -> Result<(), Stop> {
-        self.phase(at, Phase::Rollout)?;
-        let mut started = Vec::with_capacity(batches.len());
-        for (number, batch) in batches.iter().enumerate() {
-            let mut pending = Vec::with_capacity(batch.items.len());
-            for (place, index) in batch.items.iter().enumerate() {
-                let item = &self.data.train[*index];
-                let prefix = if batches.len() > 1 { format!("b{number}/") } else { String::new() };
-                let spec = RolloutSpec {
-                    path: format!("{}/rollout/{prefix}{}#0", at.path(), item.id),
-                    stage: "rollout",
-                    item,
-                    skill: &self.current,
-                };
-                pending.push((place, item, self.shop.rollout_key(&spec), self.shop.start_rollout(&spec)?));
-            }
-            started.push(pending);
+    async fn propose_and_judge(&mut self, at: StepRef, found: &mut Findings) -> Result<Verdict, Stop> {
+        let pool = found.pool();
+        if !pool.iter().any(Analysis::proposes) {
+            return Ok(Verdict::SkipNoPatches);
         }
-        let mut analyses = Vec::new();
-        let mut results = Vec::new();
-        let lesson = Lesson { at, skill: &self.current, memory: &self.memory };
-        let mut reflecting = Vec::with_capacity(batches.len());
-        for (number, (batch, pending)) in batches.iter().zip(started).enumerate() {
-            let mut trajectories = Vec::with_capacity(pending.len());
-            for (place, item, key, pending) in pending {
-                let result = pending.result().await?;
-                self.shop.journal.emit(Event::RolloutFinished {
-                    key,
-                    at,
-                    index: results.len() + place - trajectories.len(),
-                    result: result.clone(),
-                })?;
-                if let Some(rollout) = result.rollout() {
-                    trajectories.push(Trajectory::of_training(item, rollout));
-                    found.spend("rollout", rollout.usage);
-                    found.rollouts.push(rollout.clone());
-                }
-                results.push(result);
-            }
-            reflecting.push(start_analyses(&self.shop, &lesson, number, batch.seed, &trajectories)?);
+        let (skill, memory, meta_skill) =
+            (self.current.clone(), self.memory.clone(), self.meta_skill.clone());
+        let lesson = Lesson { at, skill: &skill, memory: &memory, meta_skill: &meta_skill };
+        self.phase(at, Phase::Aggregate)?;
+        let (merged, usage) = aggregate(&self.shop, &lesson, &pool).await?;
+        found.merged = merged;
+        found.spend("merge", usage);
+        self.choose(&lesson, found).await?;
+        let Some(candidate) = self.update(&lesson, found).await? else { return Ok(Verdict::SkipNoRewrite) };
+        if candidate.hash == skill.hash {
+            return Ok(Verdict::SkipNoChange);
         }
-        if found.rollouts.is_empty() && !results.is_empty() {
-            let message = missing_message(&results).unwrap_or_default();
-            return Err(Stop::Failed(format!("no rollout of step {} was answered; {message}", at.step)));
-        }
-        self.phase(at, Phase::Reflect)?;
-        for calls in reflecting {
-            analyses.extend(calls.collect(&self.shop, at).await?);
-        }
-        for analysis in &analyses {
-            found.spend("analyst", analysis.usage);
-            if analysis.patch.is_none() {
-                continue;
-            }
-            match analysis.source {
-                SourceType::Failure => found.n_failure_patches += 1,
-                SourceType::Success => found.n_success_patches += 1,
-            }
-        }
-        found.analyses = analyses;
-        Ok(())
-    }
-
-    async fn evaluate_candidate(&self, at: StepRef, candidate: &Skill) -> Result<Evaluation, Stop> {
-        let against = self.shop.config.evaluation.use_gate.then_some(&self.current_evaluation);
-        let spec = EvaluationSpec {
-            id: format!("s{:03}", at.step),
-            path: format!("{}/eval", at.path()),
-            purpose: EvalPurpose::Candidate,
-            at,
-            skill: candidate,
-            items: &self.data.val[..self.plan.val],
-            against,
-            known: self.measured.get(&candidate.hash).map(Vec::as_slice),
-        };
-        evaluate(&self.shop, self.metric, spec).await
-    }
-
-    fn gate(
-        &mut self,
-        at: StepRef,
-        candidate: &Skill,
-        evaluation: Evaluation,
-        found: &mut Findings,
-    ) -> Result<Verdict, Stop> {
-        let items: Vec<GateItem<'_>> = self
-            .val_ids
-            .iter()
-            .enumerate()
-            .filter_map(|(index, id)| {
-                let current = self.current_evaluation.score_of(index)?;
-                let candidate = match (&evaluation.results[index], evaluation.score_of(index)) {
-                    (_, Some(score)) => Measurement::Scored(score),
-                    (Some(_), None) => Measurement::Missing,
-                    (None, None) => Measurement::NotRun,
-                };
-                Some(GateItem { id, current, candidate })
-            })
-            .collect();
-        let decision = gate_decision(&GateInput {
-            metric: self.metric.kind,
-            mixed_weight: self.metric.mixed_weight,
-            use_gate: self.shop.config.evaluation.use_gate,
-            candidate_hash: &candidate.hash,
-            items: &items,
-            best: &self.best_score,
-        });
+        self.phase(at, Phase::Evaluate)?;
+        let usage = self.rescore_if_stale(at, format!("s{:03}/rescore", at.step)).await?;
+        found.spend("evaluation", usage);
+        let (id, path) = (format!("s{:03}", at.step), format!("{}/eval", at.path()));
+        let purpose = crate::event::EvalPurpose::Candidate;
+        let evaluation = self.evaluate_candidate(at, purpose, id, path, &candidate).await?;
+        found.spend("evaluation", evaluation.usage);
+        self.phase(at, Phase::Gate)?;
+        let decision = self.judge(&candidate, &evaluation);
         self.shop.journal.emit(Event::GateDecided { at, decision: Box::new(decision.clone()) })?;
+        self.adopt(&candidate, evaluation, &decision, format!("step_{:04}", at.step), at.step);
         let verdict = decision.verdict;
-        self.measured.insert(candidate.hash.clone(), evaluation.results.clone());
-        if verdict.accepted() {
-            self.current = candidate.clone();
-            self.current_origin = format!("step_{:04}", at.step);
-            if decision.takes_best() {
-                self.best = candidate.clone();
-                self.best_score = evaluation.score.clone();
-                self.best_step = at.step;
-                self.best_origin.clone_from(&self.current_origin);
-            }
-            self.current_evaluation = evaluation;
-        }
         found.decision = Some(decision);
         Ok(verdict)
     }
 
     /// Journals the record and fills the step buffer.
     fn finish_step(&mut self, at: StepRef, found: Findings, action: Verdict) -> Result<(), Stop> {
-        if action != Verdict::SkipNoPatches {
-            self.memory.push(memory(at, &found, action));
+        let memory = memory(at, &found, action);
+        self.epoch_steps.push(EpochStep {
+            action,
+            selection_hard: found.decision.as_ref().map(|decision| decision.candidate.hard),
+            current_score: self.current_evaluation.score.gate,
+            best_score: self.best_score.gate,
+            selected: (action != Verdict::SkipNoPatches).then(|| found.ranked.edits.clone()),
+            memory: memory.clone(),
+        });
+        if !matches!(action, Verdict::SkipNoPatches | Verdict::SkipNoRewrite) {
+            self.memory.push(memory);
         }
+        let record = self.record(at, found, action);
+        self.shop.journal.emit(Event::StepFinished {
+            record: Box::new(record),
+            current_hash: self.current.hash.clone(),
+            best_hash: self.best.hash.clone(),
+        })?;
+        Ok(())
+    }
+
+    fn record(&self, at: StepRef, found: Findings, action: Verdict) -> StepRecord {
         let n = found.rollouts.len();
-        let mean = |value: fn(&Rollout) -> f64| {
-            let sum: f64 = found.rollouts.iter().map(value).sum();
-            round6(if n == 0 { 0.0 } else { sum / n as f64 })
+        let mean = |value: fn(&Rollout) -> f64| round6(mean_of(&found.rollouts, value));
+        let patches = |analyses: &[Analysis], source| {
+            analyses.iter().filter(|analysis| analysis.source == source && analysis.patch.is_some()).count()
         };
-        let record = StepRecord {
+        let (failure, success) = (crate::domain::SourceType::Failure, crate::domain::SourceType::Success);
+        let n_failure_patches = patches(&found.analyses, failure);
+        let n_success_patches = patches(&found.analyses, success);
+        let deep = |source| found.deep_analyses.as_ref().map(|analyses| patches(analyses, source));
+        let (n_deep_failure_patches, n_deep_success_patches) = (deep(failure), deep(success));
+        let deep_patches = n_deep_failure_patches.unwrap_or(0) + n_deep_success_patches.unwrap_or(0);
+        let optimizer = &self.shop.config.optimizer;
+        let appendix = found.appendix.as_ref();
+        StepRecord {
             at,
             tokens: found.tokens,
             rollout_hard: mean(|rollout| rollout.score.hard),
             rollout_soft: mean(|rollout| rollout.score.soft),
             rollout_n: n,
-            accumulation_batches: Vec::new(),
-            n_patches: found.n_failure_patches + found.n_success_patches,
-            n_failure_patches: found.n_failure_patches,
-            n_success_patches: found.n_success_patches,
-            n_deep_failure_patches: None,
-            n_deep_success_patches: None,
+            accumulation_batches: found.batches,
+            n_patches: n_failure_patches + n_success_patches + deep_patches,
+            n_failure_patches,
+            n_success_patches,
+            n_deep_failure_patches,
+            n_deep_success_patches,
             n_edits_merged: found.merged.edits.len(),
             n_edits_ranked: found.ranked.edits.len(),
             edit_budget: found.budget,
-            lr_control_mode: self.shop.config.optimizer.lr_control_mode,
-            lr_decision: None,
+            lr_control_mode: match optimizer.skill_update_mode {
+                UpdateMode::FullRewriteMinibatch => LrControlMode::None,
+                UpdateMode::Patch | UpdateMode::RewriteFromSuggestions => optimizer.lr_control_mode,
+            },
+            lr_decision: found.lr_decision,
             support_counts: found.ranked.edits.iter().map(|edit| edit.support_count).collect(),
             candidate_hash: found.candidate.as_ref().map(|candidate| candidate.hash.clone()),
             candidate_skill_len: found.candidate.as_ref().map(|candidate| candidate.text.chars().count()),
-            rewrite_change_summary: None,
+            rewrite_change_summary: found.rewrite.map(|rewrite| rewrite.change_summary),
             edit_apply_summary: found.report.as_ref().map(ApplySummary::of),
             selection_hard: found.decision.as_ref().map(|decision| decision.candidate.hard),
             selection_soft: found.decision.as_ref().map(|decision| decision.candidate.soft),
@@ -273,18 +161,14 @@ impl Run {
             current_origin: self.current_origin.clone(),
             best_origin: self.best_origin.clone(),
             skill_len: self.current.text.chars().count(),
-            current_score_stale: false,
-            n_execution_lapse_notes: None,
-            n_appendix_notes_added: None,
-            n_appendix_notes_total: None,
-            n_appendix_notes_consolidated: None,
-        };
-        self.shop.journal.emit(Event::StepFinished {
-            record: Box::new(record),
-            current_hash: self.current.hash.clone(),
-            best_hash: self.best.hash.clone(),
-        })?;
-        Ok(())
+            current_score_stale: self.stale,
+            n_execution_lapse_notes: appendix.map(|flush| flush.step_notes.len()),
+            n_appendix_notes_added: appendix.map(|flush| flush.added),
+            n_appendix_notes_total: appendix
+                .map(|flush| flush.consolidated.as_ref().unwrap_or(&flush.appendix_after).len()),
+            n_appendix_notes_consolidated: appendix
+                .and_then(|flush| Some(flush.consolidated.as_ref()?.len())),
+        }
     }
 
     pub(super) fn phase(&self, at: StepRef, phase: Phase) -> Result<(), Stop> {
@@ -322,7 +206,13 @@ fn memory(at: StepRef, found: &Findings, action: Verdict) -> StepMemory {
     }
 }
 
+/// Mean over rollouts; 0 without any.
+pub(super) fn mean_of(rollouts: &[Rollout], value: fn(&Rollout) -> f64) -> f64 {
+    let sum: f64 = rollouts.iter().map(value).sum();
+    if rollouts.is_empty() { 0.0 } else { sum / rollouts.len() as f64 }
+}
+
 /// Six decimals, as the history keeps rollout means.
-fn round6(value: f64) -> f64 {
+pub(super) fn round6(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }

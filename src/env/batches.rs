@@ -49,6 +49,12 @@ pub fn train_batch(train_size: usize, batch_size: usize, seed: u64) -> Vec<usize
     first(shuffled((0..train_size).collect(), seed), batch_size)
 }
 
+/// How many of the `n` items of a split are evaluated: the first `limit`, or all when `limit` is 0 or above `n`. They
+/// are never shuffled.
+pub fn eval_size(limit: usize, n: usize) -> usize {
+    if limit == 0 { n } else { limit.min(n) }
+}
+
 fn shuffled(mut order: Vec<usize>, seed: u64) -> Vec<usize> {
     Random::new(seed).shuffle(&mut order);
     order

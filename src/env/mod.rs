@@ -8,6 +8,7 @@ mod answer;
 mod choice;
 mod demo;
 mod error;
+mod passages;
 mod qa;
 mod rows;
 mod scorer;
@@ -19,8 +20,12 @@ use futures_util::future::BoxFuture;
 use crate::domain::{Item, Rollout, Sampling};
 use crate::model::{ChatModel, LiveSink, ModelError};
 
+pub use answer::Extraction;
 pub use error::{DataError, Place};
+pub use passages::leading_passages;
 pub use qa::QaEnv;
+pub use rows::read_rows;
+pub use scorer::{References, Scorer, normalize};
 pub use split::{parse_ratio, split_counts};
 pub use task::Task;
 
@@ -32,12 +37,17 @@ pub struct RolloutContext<'a> {
     /// Stage for usage accounting: `rollout` or `evaluation`.
     pub stage: &'a str,
     pub sampling: Sampling,
+    /// A diagnostic instruction that the prompt ends with (deep reflection).
+    pub readout: Option<&'a str>,
     pub live: &'a LiveSink,
 }
 
 pub trait Environment: Send + Sync {
     /// Kind and version of templates, extraction and scorer; part of evaluation fingerprints.
     fn version(&self) -> &str;
+
+    /// Reference material of a training item for the optimizer's second look, which it must not reveal; "" without any.
+    fn reference(&self, item: &Item) -> String;
 
     /// Runs the target on one item and scores the reply. An unanswered call is an error, never a score.
     fn rollout<'a>(

@@ -11,6 +11,7 @@ use crate::model::ModelError;
 
 use super::answer::Extraction;
 use super::error::DataError;
+use super::passages::leading_passages;
 use super::scorer::{References, SCORER_VERSION, Scorer, no_answer};
 use super::{Environment, RolloutContext};
 
@@ -46,6 +47,7 @@ impl QaEnv {
         let mut templates = Templates::new();
         templates.set_undefined_behavior(UndefinedBehavior::Strict);
         templates.set_auto_escape_callback(|_| AutoEscape::None);
+        templates.add_filter("passages", |context: String, limit: usize| leading_passages(&context, limit));
         for (key, source) in [(SYSTEM, &config.system_template), (USER, &config.user_template)] {
             templates.add_template_owned(key, source.clone()).map_err(|error| {
                 let line =
@@ -144,7 +146,10 @@ impl QaEnv {
         let unusable =
             |message: String| ModelError::Prompt { message: format!("item {:?}: {message}", item.id) };
         let references = self.references(item).map_err(unusable)?;
-        let rendered = self.render(item, skill).map_err(unusable)?;
+        let mut rendered = self.render(item, skill).map_err(unusable)?;
+        if let Some(readout) = context.readout {
+            rendered.user = format!("{}\n\n## Training readout\n\n{readout}", rendered.user.trim_end());
+        }
         let request = ChatRequest {
             path: context.path.to_owned(),
             role: Role::Target,
@@ -179,6 +184,10 @@ impl QaEnv {
 impl Environment for QaEnv {
     fn version(&self) -> &str {
         &self.version
+    }
+
+    fn reference(&self, item: &Item) -> String {
+        item.fields.get("reference_text").and_then(Value::as_str).unwrap_or_default().trim().to_owned()
     }
 
     fn rollout<'a>(

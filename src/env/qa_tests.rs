@@ -69,6 +69,7 @@ async fn rollout(
         path: "e01/s001/rollout/x#0",
         stage: "rollout",
         sampling,
+        readout: None,
         live: &live,
     };
     let result = environment.rollout(&item(), SKILL, context).await;
@@ -108,6 +109,14 @@ async fn templates_reach_nested_fields_and_the_skill_wins_its_name() {
     let config = EnvConfig { user_template: "{{ n.k }}: {{ skill | trim }}".into(), ..document() };
     let (_, request) = rollout(&config, Ok("Bern".into())).await;
     assert_eq!(request.prompt, Prompt::Text("Name the <city>.\n\n3: Name the <city>.\n".into()));
+}
+
+#[test]
+fn a_long_context_is_cut_between_passages() {
+    let mut item = item();
+    item.fields.insert("context".into(), "[DOC] one[DOC] two[DOC] three".into());
+    let config = EnvConfig { user_template: "{{ context | passages(14) }}".into(), ..document() };
+    assert_eq!(QaEnv::new(&config).unwrap().render(&item, "").unwrap().user, " one[DOC] two");
 }
 
 #[tokio::test]

@@ -34,6 +34,14 @@ pub(super) fn read_items(path: &Path) -> Result<Vec<PlacedItem>, DataError> {
         .collect()
 }
 
+/// The rows of `text`, without their places: what a data file at `path` would hold.
+///
+/// # Errors
+/// Names file and line.
+pub fn read_rows(text: &str, path: &Path) -> Result<Vec<Value>, DataError> {
+    Ok(parse_rows(text, path)?.into_iter().map(|(_, row)| row).collect())
+}
+
 /// The rows of a file: a JSON array; an object's `data` array, else the object's values; else one JSON value per
 /// non-blank line. A `.jsonl` file is always read by lines. `path` decides that and appears in errors.
 pub(super) fn parse_rows(text: &str, path: &Path) -> Result<Vec<(Row, Value)>, DataError> {

@@ -16,13 +16,13 @@ pub(super) const SCORER_VERSION: &str = "1";
 
 /// The reference answers of one item, at least one, checked to be usable by the scorer.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct References(Vec<String>);
+pub struct References(Vec<String>);
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scorer {
-    pub(super) kind: ScorerKind,
+pub struct Scorer {
+    pub kind: ScorerKind,
     /// Largest absolute difference that `numeric` counts as equal.
-    pub(super) numeric_tolerance: f64,
+    pub numeric_tolerance: f64,
 }
 
 /// Outcome against one reference answer.
@@ -43,7 +43,7 @@ impl References {
 impl Scorer {
     /// Reads the reference answer of an item: a text, a number, a truth value, or a list of them, any of which counts.
     /// The error says what is wrong with the value.
-    pub(super) fn references(&self, value: &Value) -> Result<References, String> {
+    pub fn references(&self, value: &Value) -> Result<References, String> {
         let one = |value: &Value| match value {
             Value::String(text) => Ok(text.trim().to_owned()),
             Value::Number(number) => Ok(number.to_string()),
@@ -94,7 +94,7 @@ impl Scorer {
     /// | `regex` | the reference pattern matches somewhere (anchor it with `^` and `$`) | hard |
     /// | `numeric` | the last number is within the tolerance; units are not compared | hard |
     /// | `choice` | the same choice letter | hard |
-    pub(super) fn score(&self, answer: &str, references: &References) -> Score {
+    pub fn score(&self, answer: &str, references: &References) -> Score {
         let mut best: Option<Comparison> = None;
         for gold in &references.0 {
             let comparison = self.compare(answer, gold);
@@ -199,7 +199,7 @@ fn quoted(text: &str) -> String {
 
 /// SQuAD's normalisation: lower case, ASCII punctuation dropped, then the words a, an, the dropped, then single
 /// spaces (Rajpurkar et al. 2016, evaluation script).
-fn normalize(text: &str) -> String {
+pub fn normalize(text: &str) -> String {
     words(text).join(" ")
 }
 

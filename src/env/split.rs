@@ -95,9 +95,16 @@ impl Splits {
         Ok(())
     }
 
+    /// [`Self::write`]s data divided by ratio into a folder of its own below `root`, named after what divided it.
+    pub(super) fn write_below(&self, root: &Path, env: &str) -> Result<(), DataError> {
+        let Some(Division { ratio, seed, .. }) = &self.divided else { return Ok(()) };
+        let name = format!("{env}_{}_seed{seed}", ratio.replace(':', "-"));
+        self.write(&root.join("_generated_splits").join(name))
+    }
+
     /// Writes `train|val|test/items.json` and `split_manifest.json` under `folder` for data divided by ratio; nothing
     /// for other data. Rewrites what an earlier start left.
-    pub(super) fn write(&self, folder: &Path) -> Result<(), DataError> {
+    fn write(&self, folder: &Path) -> Result<(), DataError> {
         let Some(division) = &self.divided else { return Ok(()) };
         for (split, part) in Split::ALL.into_iter().zip(&self.parts) {
             let rows: Vec<_> = part.iter().map(|placed| &placed.item.fields).collect();

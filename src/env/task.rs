@@ -8,6 +8,7 @@ use crate::config::{Config, EnvKind};
 use crate::domain::{Dataset, HeldOut, Item, Split};
 
 use super::Environment;
+use super::batches::eval_size;
 use super::error::DataError;
 use super::qa::QaEnv;
 use super::rows::PlacedItem;
@@ -20,11 +21,11 @@ pub struct Task {
 }
 
 impl Task {
-    /// Paths in `config` are resolved already. With `split_output`, data divided by ratio is also written there
-    /// (`train|val|test/items.json`, `split_manifest.json`).
+    /// Paths in `config` are resolved already. With `run_folder`, data divided by ratio is also written below it
+    /// (`_generated_splits/<env>_<a-b-c>_seed<seed>/` with `train|val|test/items.json` and `split_manifest.json`).
     ///
     /// Every item of every split is checked: a template or scorer that cannot use it is an error that names the row.
-    pub fn open(config: &Config, split_output: Option<&Path>) -> Result<Self, DataError> {
+    pub fn open(config: &Config, run_folder: Option<&Path>) -> Result<Self, DataError> {
         let environment = match config.env.kind {
             EnvKind::Qa => QaEnv::new(&config.env)?,
         };
@@ -38,17 +39,8 @@ impl Task {
                 return Err(empty_split(config, split));
             }
         }
-        if let Some(folder) = split_output {
-            splits.write(folder)?;
-        }
-        let limit = if config.env.limit == 0 { usize::MAX } else { config.env.limit };
-        let [train, val, test] = splits.parts.map(|part| part.into_iter().take(limit).map(into_item));
-        let data = Dataset {
-            train: train.collect(),
-            val: val.map(HeldOut::new).collect(),
-            test: test.map(HeldOut::new).collect(),
-        };
-        let (wanted, loaded) = (config.train.train_size, data.train.len());
+        let kept = |part: &[PlacedItem]| eval_size(config.env.limit, part.len());
+        let (wanted, loaded) = (config.train.train_size, kept(&splits.parts[0]));
         if wanted != 0 && wanted != loaded {
             return Err(DataError::setting(
                 "train.train_size",
@@ -57,7 +49,25 @@ impl Task {
                 ),
             ));
         }
+        if let Some(folder) = run_folder {
+            splits.write_below(folder, env_name(config.env.kind))?;
+        }
+        let [train, val, test] = splits.parts.map(|part| {
+            let kept = kept(&part);
+            part.into_iter().take(kept).map(into_item)
+        });
+        let data = Dataset {
+            train: train.collect(),
+            val: val.map(HeldOut::new).collect(),
+            test: test.map(HeldOut::new).collect(),
+        };
         Ok(Self { environment: Arc::new(environment), data })
+    }
+}
+
+fn env_name(kind: EnvKind) -> &'static str {
+    match kind {
+        EnvKind::Qa => "qa",
     }
 }
 

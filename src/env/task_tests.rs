@@ -116,3 +116,27 @@ fn the_first_unusable_row_of_the_file_is_named_whatever_the_shuffle() {
         assert!(told.starts_with("rows.jsonl, line 7: ") && told.contains("rows.jsonl, line 1;"), "{told}");
     }
 }
+
+#[test]
+fn a_division_is_kept_in_the_run_folder_and_rewritten_on_each_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = folder.path().join("rows.jsonl");
+    let text: String = (0..12).map(|id| ROW.replace(":1", &format!(":{id}"))).collect();
+    std::fs::write(&rows, text).unwrap();
+    let mut config = Config::default();
+    config.env.data_path = rows.display().to_string();
+    config.env.split_ratio = " 2:1 :1".into();
+    let run = folder.path().join("run");
+    let file = run.join("_generated_splits/qa_2-1-1_seed42/train/items.json");
+    for _ in 0..2 {
+        let task = Task::open(&config, Some(&run)).unwrap();
+        let written: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let ids: Vec<String> = written.iter().map(|row| row["id"].to_string()).collect();
+        assert_eq!(ids, task.data.train.iter().map(|item| item.id.clone()).collect::<Vec<_>>());
+        std::fs::write(&file, "torn").unwrap();
+    }
+    // A start that is refused leaves nothing.
+    config.train.train_size = 5;
+    let refused = folder.path().join("refused");
+    assert!(Task::open(&config, Some(&refused)).is_err() && !refused.exists());
+}

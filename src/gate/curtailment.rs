@@ -1,8 +1,8 @@
 //! Exact curtailment of the strict gate: stops an evaluation when no score of the items left could change the verdict.
 //! Owns the bounds and the order of items; must not stop on likelihood.
 
-use super::score::{ExactSum, gate_score};
-use crate::domain::{GateMetric, Score};
+use super::score::gate_score;
+use crate::domain::{ExactSum, GateMetric, Score};
 
 /// The two sides of the strict rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct Curtailment {
     mixed_weight: f64,
     /// Gate score of the incumbent on the same `n` items.
     bar: f64,
+    /// Added to every score of the candidate: what its text is worth.
+    bonus: f64,
     n: usize,
     hard: ExactSum,
     soft: ExactSum,
@@ -44,7 +46,12 @@ pub struct Curtailment {
 impl Curtailment {
     pub fn new(metric: GateMetric, mixed_weight: f64, bar: f64, n: usize) -> Self {
         let (hard, soft) = (ExactSum::default(), ExactSum::default());
-        Self { metric, mixed_weight, bar, n, hard, soft, scored: 0, missing: 0 }
+        Self { metric, mixed_weight, bar, bonus: 0.0, n, hard, soft, scored: 0, missing: 0 }
+    }
+
+    /// With `bonus` on top of the candidate's score.
+    pub fn with_bonus(self, bonus: f64) -> Self {
+        Self { bonus, ..self }
     }
 
     /// Takes the next item's score; `None`: the item stays without a score (its retries are spent). A score that is no
@@ -77,7 +84,7 @@ impl Curtailment {
     /// The full evaluation's gate score if `ones` items without a score had 1 and the others 0.
     fn with_ones(&self, ones: usize) -> f64 {
         let (hard, soft) = (self.hard.plus(ones).mean(self.n), self.soft.plus(ones).mean(self.n));
-        gate_score(self.metric, self.mixed_weight, hard, soft)
+        gate_score(self.metric, self.mixed_weight, hard, soft) + self.bonus
     }
 
     /// The side that every completion of the evaluation would be on, or `None`. Against a bar that is no number,

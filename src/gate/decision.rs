@@ -41,6 +41,9 @@ pub struct GateInput<'a> {
     /// `false`: every completely measured candidate is accepted (`force_accept`).
     pub use_gate: bool,
     pub candidate_hash: &'a str,
+    /// What the texts add to the scores (semantic density).
+    pub candidate_bonus: f64,
+    pub current_bonus: f64,
     /// The whole selection set, in any order.
     pub items: &'a [GateItem<'a>],
     pub best: &'a GateScore,
@@ -51,8 +54,10 @@ pub struct GateInput<'a> {
 pub fn gate_decision(input: &GateInput) -> GateDecision {
     let GateInput { metric, mixed_weight, items, .. } = *input;
     let n = items.len();
-    let current = summarize(metric, mixed_weight, n, items.iter().map(|item| item.current));
-    let mut evaluation = Curtailment::new(metric, mixed_weight, current.gate, n);
+    let mut current = summarize(metric, mixed_weight, n, items.iter().map(|item| item.current));
+    current.gate += input.current_bonus;
+    let mut evaluation =
+        Curtailment::new(metric, mixed_weight, current.gate, n).with_bonus(input.candidate_bonus);
     let mut measured: Vec<(&GateItem, &Score)> = Vec::new();
     let mut not_run = 0;
     for item in items {
@@ -65,7 +70,8 @@ pub fn gate_decision(input: &GateInput) -> GateDecision {
             Measurement::NotRun => not_run += 1,
         }
     }
-    let candidate = best_case(metric, mixed_weight, n, measured.iter().map(|(_, score)| *score));
+    let mut candidate = best_case(metric, mixed_weight, n, measured.iter().map(|(_, score)| *score));
+    candidate.gate += input.candidate_bonus;
     let verdict = if measured.len() == n {
         match input.use_gate {
             true => decide_strict(candidate.gate, current.gate, input.best.gate),
@@ -169,6 +175,8 @@ mod tests {
             .collect();
         let best = GateScore { hard: best, soft: best, gate: best, n: current.len(), done: current.len() };
         gate_decision(&GateInput {
+            candidate_bonus: 0.0,
+            current_bonus: 0.0,
             metric: GateMetric::Hard,
             mixed_weight: 0.5,
             use_gate,

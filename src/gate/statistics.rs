@@ -1,7 +1,7 @@
 //! Uncertainty of paired scores: tests, intervals, smallest visible gain. Owns the formulas and names their sources;
 //! must not decide.
 
-use super::score::ExactSum;
+use crate::domain::ExactSum;
 
 /// Two-sided 95 % point of the normal distribution.
 const Z95: f64 = 1.959_963_984_540_054;

@@ -11,6 +11,8 @@ mod region;
 mod reply;
 mod schedule;
 mod select;
+mod stub;
+pub use stub::*;
 
 pub use apply::{Applied, MissingAnchor, apply_edits};
 pub use extract::extract_json;
@@ -20,6 +22,7 @@ pub use memory::{
 pub use merge::{FinalMerge, MergePlan, MergeTask, final_fallback, final_merge};
 pub use minibatch::{Minibatch, minibatches};
 pub use prompts::optimizer_prompt;
+pub use region::outside as outside_regions;
 pub use reply::{AnalystReply, ReplyFault, analyst_reply, merge_reply};
 pub use schedule::edit_budget;
 pub use select::{Selection, first_edits, ranked_edits, within_budget};

@@ -35,6 +35,21 @@ pub fn contents(skill: &str) -> Vec<&str> {
     protected(skill).into_iter().map(|region| &skill[region]).collect()
 }
 
+/// The pieces of `skill` between its regions, without markers that have no partner.
+pub fn outside(skill: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    for region in protected(skill) {
+        pieces.extend(skill.get(at..region.start));
+        at = at.max(region.end);
+    }
+    pieces.push(&skill[at..]);
+    for marker in MARKERS.iter().flat_map(|pair| [pair.0, pair.1]) {
+        pieces = pieces.into_iter().flat_map(|piece| piece.split(marker)).collect();
+    }
+    pieces
+}
+
 /// `text` without any marker, also none that removing another one would put together.
 pub fn strip_markers(text: &str) -> String {
     let mut clean = text.to_owned();
@@ -69,6 +84,14 @@ mod tests {
     fn the_first_start_marker_counts_even_without_an_end() {
         assert_eq!(first_start("ab<!-- APPENDIX_START -->"), Some(2));
         assert_eq!(first_start("ab<!-- APPENDIX_END -->"), None);
+    }
+
+    #[test]
+    fn what_lies_outside_has_no_marker_and_overlapping_regions_count_once() {
+        assert_eq!(outside(&format!("a{SLOW}b<!-- APPENDIX_END -->c")), ["a", "b", "c"]);
+        let crossed = "a<!-- SLOW_UPDATE_START -->x<!-- APPENDIX_START -->y<!-- SLOW_UPDATE_END -->z<!-- APPENDIX_END -->b";
+        assert_eq!(outside(crossed), ["a", "b"]);
+        assert_eq!(outside("plain"), ["plain"]);
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub enum ReplyFault {
 pub struct AnalystReply {
     pub patch: Patch,
     pub failures: Vec<FailureNote>,
+    pub success_patterns: Vec<String>,
+    pub appendix_notes: Vec<String>,
     /// One line per part of the reply that was left out, with the reason.
     pub left_out: Vec<String>,
 }
@@ -41,6 +43,7 @@ pub struct AnalystReply {
 /// (those it names among `shown`, else all). The list is cut to `budget`. Malformed edits are left out with a note.
 pub fn analyst_reply(
     reply: &str,
+    _mode: crate::domain::UpdateMode,
     source: SourceType,
     budget: usize,
     shown: &[String],
@@ -83,7 +86,13 @@ pub fn analyst_reply(
         edits.truncate(budget);
     }
     let patch = Patch { reasoning: text(patch, "reasoning"), edits };
-    Ok(AnalystReply { patch, failures: failure_notes(&reply), left_out })
+    Ok(AnalystReply {
+        patch,
+        failures: failure_notes(&reply),
+        success_patterns: Vec::new(),
+        appendix_notes: Vec::new(),
+        left_out,
+    })
 }
 
 /// Reads a merge reply. `level` is stamped on every edit (`None` for the final merge). An edit equal to one of
@@ -91,6 +100,7 @@ pub fn analyst_reply(
 /// edit refuses the reply, and so does an empty list: the unmerged edits are worth more than a gap.
 pub fn merge_reply(
     reply: &str,
+    _mode: crate::domain::UpdateMode,
     level: Option<u32>,
     source: Option<SourceType>,
     merged: &[Patch],

@@ -1,8 +1,8 @@
 //! Answers the vectors of the gate and of scores.
 
-use planish::domain::{GateMetric, Score, Verdict, skill_hash};
-use planish::gate::{decide_strict, gate_score, summarize};
-use serde_json::{Value, json};
+use planish::domain::{Bucket, GateMetric, Score, TypeBuckets, Verdict, skill_hash};
+use planish::gate::{LEADING_WORDS, decide_strict, density, gate_score, summarize, with_density};
+use serde_json::{Map, Value, json};
 
 use super::Case;
 
@@ -14,9 +14,20 @@ pub fn gate(case: &Case) -> Option<Value> {
         serde_json::from_value(name).ok()
     };
     match case.function() {
-        "select_gate_score" if input.get("use_semantic_density").is_none() => {
+        "select_gate_score" => {
             let Some(metric) = metric() else { return Some(json!({"error": "ValueError"})) };
-            Some(json!(gate_score(metric, weight, number(&input["hard"]), number(&input["soft"]))))
+            let score = gate_score(metric, weight, number(&input["hard"]), number(&input["soft"]));
+            let bonus = input["use_semantic_density"].as_bool().unwrap_or(false);
+            let weight = input["semantic_density_weight"].as_f64().unwrap_or(0.05);
+            let density = || density(case.text("skill_content"), &LEADING_WORDS);
+            Some(json!(if bonus { with_density(score, density(), weight) } else { score }))
+        }
+        "compute_semantic_density" => {
+            let words: Option<Vec<String>> = serde_json::from_value(input["leading_words"].clone()).ok()?;
+            Some(json!(match words {
+                Some(words) => density(case.text("skill"), &words),
+                None => density(case.text("skill"), &LEADING_WORDS),
+            }))
         }
         "evaluate_gate" => {
             let soft = input.get("cand_soft").map_or(0.0, number);
@@ -42,16 +53,26 @@ pub fn score_hash(case: &Case) -> Option<Value> {
     match case.function() {
         "skill_hash" => Some(json!(skill_hash(case.input.as_str()?))),
         "compute_score" => {
-            let row = |row: &Value| {
-                let (hard, soft) = (row.get("hard")?.as_f64()?, row.get("soft")?.as_f64()?);
-                Some(Score { hard, soft, reason: String::new() })
-            };
-            let rows: Vec<Score> = case.input.as_array()?.iter().map(row).collect::<Option<_>>()?;
+            let rows: Vec<Score> = case.input.as_array()?.iter().filter_map(Score::of_row).collect();
             let means = summarize(GateMetric::Hard, 0.5, rows.len(), &rows);
             Some(json!([means.hard, means.soft]))
         }
         _ => None,
     }
+}
+
+/// Sums by task type, as the test evaluation's summary takes its means from.
+pub fn task_type_buckets(case: &Case) -> Option<Value> {
+    let types: Vec<&str> = case.input["types"].as_array()?.iter().filter_map(Value::as_str).collect();
+    let mut buckets = TypeBuckets::expecting(types);
+    for row in case.input["rows"].as_array()? {
+        buckets.add(row["task_type"].as_str().unwrap_or_default(), &Score::of_row(row)?);
+    }
+    let sums = |bucket: &Bucket| json!({"total": bucket.total, "hard": bucket.hard(), "soft": bucket.soft()});
+    let mut rows: Map<String, Value> =
+        buckets.types.iter().map(|(name, bucket)| (name.clone(), sums(bucket))).collect();
+    rows.insert("overall".into(), sums(&buckets.overall));
+    Some(Value::Object(rows))
 }
 
 /// A number, or NaN as the vectors write it.

@@ -4,6 +4,7 @@
 //! case is passed over in silence.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod data;
 mod gate;
 mod optim;
 
@@ -14,16 +15,20 @@ use serde_json::Value;
 type Runner = fn(&Case) -> Option<Value>;
 
 /// File stem, runner, keys of the recorded outputs that are not compared: request settings (they belong to roles here), file
-/// names, error texts.
+/// names, error texts, a metric of SearchQA that is no score.
 const GROUPS: &[(&str, Runner, &[&str])] = &[
     ("aggregate", optim::aggregate, &["stage", "max_completion_tokens", "retries"]),
     ("apply_patch", optim::apply_patch, &["error"]),
+    ("batches", data::batches, &[]),
     ("gate", gate::gate, &[]),
     ("json_extract", optim::json_extract, &[]),
     ("optimizer_calls", optim::optimizer_calls, &["call"]),
+    ("python_random", data::python_random, &[]),
     ("reflect", optim::reflect, &["stage", "max_completion_tokens", "retries", "batch_size", "files"]),
     ("scheduler", optim::scheduler, &[]),
     ("score_hash", gate::score_hash, &[]),
+    ("searchqa", data::searchqa, &["sub_em"]),
+    ("split_counts", data::split_counts_and_ratios, &[]),
     ("trainer_misc", optim::trainer_misc, &[]),
 ];
 
@@ -60,6 +65,10 @@ impl Case {
 
     fn text(&self, key: &str) -> &str {
         self.input[key].as_str().unwrap_or_default()
+    }
+
+    fn number(&self, key: &str) -> usize {
+        self.input[key].as_u64().unwrap_or_else(|| panic!("no number {key:?} in {}", self.input)) as usize
     }
 }
 

@@ -220,6 +220,7 @@ pub fn trainer_misc(case: &Case) -> Option<Value> {
             Some(memory_text(&steps).split('\n').collect())
         }
         "format_step_buffer_empty" => Some(json!(memory_text(&[]))),
+        "task_type_buckets" => super::gate::task_type_buckets(case),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Output;
-use crate::domain::Rollout;
+use crate::domain::{Bucket, Rollout, TypeBuckets};
 use crate::event::{EvalState, ItemResult};
 use crate::store::{StoreError, encode_item_id};
 
@@ -31,27 +31,24 @@ pub(super) fn write_evaluation(output: &Output, folder: &str, eval: &EvalState) 
     write(output, folder, results.into_iter().map(|(_, result)| result))
 }
 
+/// Name of the row over all types in a `summary.json`.
+const OVERALL: &str = "overall";
+
 /// Accuracy by task type and overall, `summary.json` of a test evaluation. Missing items are counted apart.
 pub(super) fn accuracy(eval: &EvalState) -> Value {
-    let mut types: Map<String, Value> = Map::new();
-    let scored: Vec<&Rollout> = eval.results.iter().filter_map(|(_, result)| result.rollout()).collect();
-    let mut names: Vec<&str> = scored.iter().map(|rollout| rollout.task_type.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    for name in names {
-        types.insert(name.to_owned(), share(scored.iter().filter(|rollout| rollout.task_type == name)));
+    let scored = eval.results.iter().filter_map(|(_, result)| result.rollout());
+    let buckets: TypeBuckets = scored.map(|rollout| (rollout.task_type.as_str(), &rollout.score)).collect();
+    let share = |bucket: &Bucket| json!({ "total": bucket.total, "hard_acc": bucket.mean_hard() });
+    let mut rows: Map<String, Value> = Map::new();
+    for (name, bucket) in &buckets.types {
+        // An item may call its type so; the row over all keeps its name.
+        let name = if name == OVERALL { "overall (task type)" } else { name };
+        rows.insert(name.to_owned(), share(bucket));
     }
-    let mut overall = share(scored.iter());
-    overall["missing"] = json!(eval.results.len() - scored.len());
-    types.insert("overall".into(), overall);
-    Value::Object(types)
-}
-
-fn share<'a>(rollouts: impl Iterator<Item = &'a &'a Rollout>) -> Value {
-    let scores: Vec<f64> = rollouts.map(|rollout| rollout.score.hard).collect();
-    let total = scores.len();
-    let mean = if total == 0 { 0.0 } else { scores.iter().sum::<f64>() / total as f64 };
-    json!({ "total": total, "hard_acc": mean })
+    let mut overall = share(&buckets.overall);
+    overall["missing"] = json!(eval.results.len() - buckets.overall.total);
+    rows.insert(OVERALL.into(), overall);
+    Value::Object(rows)
 }
 
 /// One line of `results.jsonl`. A missing item has an error and no score.
