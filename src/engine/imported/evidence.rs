@@ -24,6 +24,8 @@ pub struct Comparison {
     pub metric: GateMetric,
     pub mixed_weight: f64,
     pub use_gate: bool,
+    /// Recorded gate scores hold a bonus that no row accounts for.
+    pub density: bool,
 }
 
 impl Comparison {
@@ -43,6 +45,14 @@ impl Comparison {
         Some(Measured { score: GateScore { hard, soft, gate, n, done: n }, rows })
     }
 
+    /// What a recorded gate score has over its means.
+    fn bonus(&self, score: &GateScore) -> f64 {
+        match self.density {
+            true => score.gate - gate_score(self.metric, self.mixed_weight, score.hard, score.soft),
+            false => 0.0,
+        }
+    }
+
     /// The recorded verdict on `candidate` with its evidence.
     pub fn decision(
         &self,
@@ -60,6 +70,8 @@ impl Comparison {
             mixed_weight: self.mixed_weight,
             use_gate: self.use_gate,
             candidate_hash,
+            candidate_bonus: self.bonus(&candidate.score),
+            current_bonus: self.bonus(&current.score),
             items: &items,
             best: &best.score,
         });

@@ -99,6 +99,7 @@ impl<'a> Story<'a> {
             metric: settings.metric,
             mixed_weight: settings.mixed_weight,
             use_gate: settings.use_gate,
+            density: settings.density,
         };
         Self {
             run,

@@ -29,6 +29,8 @@ pub struct ForeignSettings {
     pub metric: GateMetric,
     pub mixed_weight: f64,
     pub use_gate: bool,
+    /// A bonus for leading words is part of the gate score.
+    pub density: bool,
     /// Where the run lay on its machine: only to make sense of paths below it.
     pub out_root: String,
 }
@@ -67,6 +69,7 @@ pub fn read(folder: &mut Folder) -> ForeignSettings {
         mixed_weight: fields.number(folder, "gate_mixed_weight").unwrap_or(0.5),
         // Only the boolean false turns it off.
         use_gate: fields.value("use_gate") != Some(&Value::Bool(false)),
+        density: fields.value("use_semantic_density") == Some(&Value::Bool(true)),
         target,
         optimizer,
         env,
