@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Phase, Skill, StepMemory, StepRecord, StepRef};
+use super::{Edit, Phase, Rollout, Skill, StepMemory, StepRecord, StepRef};
 
 /// How a foreign run became this one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,47 +31,59 @@ pub struct Imported {
     pub steps: u32,
 }
 
-/// What a continued run takes over. Its seed skill is the foreign run's, in `run_started`.
+/// What a continued run takes over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Continued {
     pub folder: String,
+    /// The seed of the foreign run, which the test compares with.
+    pub initial: Skill,
+    /// Selection score of the seed; `None`: not known.
+    pub baseline_score: Option<f64>,
     /// The last completed step.
     pub last: StepRef,
     pub current: HeldSkill,
     pub best: HeldSkill,
     pub best_step: u32,
-    /// Selection score of the seed; `None`: not known.
-    pub baseline_score: Option<f64>,
-    /// Steps already done, in order.
+    /// Steps already done, in order, and the texts they left.
     pub steps: Vec<DoneStep>,
+    pub skills: Vec<Skill>,
     /// How often the edit budget was taken from the schedule.
     pub schedule_calls: usize,
-    /// The step buffer of the epoch under way.
-    pub memory: Vec<StepMemory>,
-    /// The current skill at the end of the epoch before; `None` in the first.
+    /// The current skill at the end of the epoch before the last step's; `None` in the first epoch.
     pub previous_epoch: Option<Skill>,
-    /// What the optimizer remembers for the epoch under way; "" for nothing.
-    pub meta_skill: String,
-    /// Stages after the last completed step that are done already.
+    /// The current skill between the last step and the stages behind it, where it is known.
+    pub before_stages: Option<Skill>,
+    /// Stages behind the last step that are done.
     pub stages_done: Vec<Phase>,
+    /// What the optimizer remembers of the epoch before, "" for nothing.
+    pub meta_skill: String,
+    pub meta_summary: String,
 }
 
-/// A skill with the score and origin it is known by.
+/// A skill with the score and the origin it is known by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HeldSkill {
     pub skill: Skill,
     /// As recorded, possibly of an earlier text; `None`: it was not measured.
     pub score: Option<f64>,
     pub origin: String,
+    /// Selection results of exactly this text, one per item; empty: there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<Rollout>,
 }
 
 /// A completed step of the foreign run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DoneStep {
     pub record: StepRecord,
-    /// The current skill after it and after the stages behind it; `None`: its text is not known.
-    pub skill: Option<Skill>,
+    /// Hash of the current skill after it and the stages behind it.
+    pub skill_hash: Option<String>,
     /// Seconds of each stage, and of all.
     pub timing: Vec<(Phase, f64)>,
     pub wall_time_s: f64,
+    /// What the step buffer holds of it, and the proposals selected; in the last step's epoch only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<StepMemory>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selected: Option<Vec<Edit>>,
 }

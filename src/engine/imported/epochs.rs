@@ -66,7 +66,7 @@ impl<'a> Story<'a> {
         rows: Option<&'a ForeignRollouts>,
     ) {
         if let Some(measured) = self.comparison.measured(None, None, None, rows) {
-            self.evaluation(&format!("e{:02}/slow_{name}", at.epoch), purpose, at, hash, &measured);
+            self.evaluation(&format!("e{:02}/slow/{name}", at.epoch), purpose, at, hash, &measured);
         }
     }
 
@@ -97,7 +97,7 @@ impl<'a> Story<'a> {
         };
         let measured = comparison.measured(recorded, stage.selection_soft, None, rows)?;
         let name = if purpose == EvalPurpose::SlowCandidate { "slow" } else { "meta_reflect" };
-        self.evaluation(&format!("e{:02}/{name}", at.epoch), purpose, at, &candidate.hash, &measured);
+        self.evaluation(&format!("e{:02}/{name}/eval", at.epoch), purpose, at, &candidate.hash, &measured);
         let (current, best) = (self.current_score.as_ref()?, self.best_score.as_ref()?);
         let decision = comparison.decision(verdict, &candidate.hash, &measured, current, best);
         if verdict.accepted() {
