@@ -12,6 +12,7 @@ mod gate;
 mod item;
 mod origin;
 mod phase;
+mod proposal;
 mod record;
 mod review;
 mod rollout;
@@ -39,5 +40,6 @@ pub use rollout::{Rollout, Score};
 pub use skill::{Skill, skill_hash};
 pub use turn::Turn;
 pub use update::{
-    AppendixFlush, AppendixSource, DeepProbe, LrControlMode, LrDecision, ProbeExample, Rewrite, UpdateMode,
+    AppendixFlush, AppendixSource, DeepProbe, LrControlMode, LrDecision, ProbeAnswer, ProbeExample, Rewrite,
+    UpdateMode,
 };

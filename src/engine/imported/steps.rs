@@ -6,7 +6,7 @@ use super::Story;
 use super::evidence::{Measured, rows_fit};
 use super::tape::imported_key;
 use crate::domain::{
-    AppendixFlush, EditReport, Patch, Phase, ReviewClose, ReviewMode, Skill, StepRecord, StepRef,
+    AppendixFlush, EditReport, Patch, Phase, ReviewClose, ReviewMode, Skill, SourceType, StepRecord, StepRef,
     TimeoutPolicy, Usage, Verdict,
 };
 use crate::event::{EvalPurpose, Event};
@@ -110,7 +110,7 @@ impl<'a> Story<'a> {
         {
             self.phase(at, Phase::DeepReflect);
             self.tape.push(Event::OptimizerAnswered {
-                path: format!("{}/deep_probe/{batch}", at.path()),
+                path: format!("{}/deep/probe/b{batch}", at.path()),
                 at,
                 stage: "deep_probe".into(),
                 answer: serde_json::to_value(&deep.probe).ok(),
@@ -119,7 +119,7 @@ impl<'a> Story<'a> {
             });
             if let Some(measured) = self.comparison.measured(None, None, None, deep.rollouts.as_ref()) {
                 let hash = self.current_hash();
-                let id = format!("s{:03}/deep/{batch}", at.step);
+                let id = format!("s{:03}/deep/b{batch}", at.step);
                 self.evaluation(&id, EvalPurpose::DeepProbe, at, &hash, &measured);
             }
             for analysis in &deep.analyses {
@@ -130,9 +130,13 @@ impl<'a> Story<'a> {
     }
 
     fn analysis(&mut self, at: StepRef, batch: usize, found: &ForeignAnalysis, deep: bool, usage: Usage) {
-        let kind = if deep { "deep" } else { "reflect" };
+        let stage = if deep { "deep/analyst" } else { "analyst" };
         let ForeignAnalysis { source, minibatch, .. } = *found;
-        let key = imported_key(format!("{}/{kind}/{batch}/{source:?}/{minibatch}", at.path()));
+        let kind = match source {
+            SourceType::Failure => "fail",
+            SourceType::Success => "succ",
+        };
+        let key = imported_key(format!("{}/{stage}/b{batch}/{kind}{minibatch:03}", at.path()));
         self.tape.push(Event::AnalysisFinished {
             key,
             at,

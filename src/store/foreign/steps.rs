@@ -8,7 +8,8 @@ use super::history::ForeignRecord;
 use super::patches::{ForeignAnalysis, analyses, object, patch, report, texts};
 use super::rollouts::{self, ForeignRollouts};
 use crate::domain::{
-    AppendixFlush, DeepProbe, EditReport, FailedAttempt, Patch, Rewrite, Skill, StepMemory, StepRef,
+    AppendixFlush, DeepProbe, EditReport, FailedAttempt, Patch, ProbeAnswer, ProbeExample, Rewrite, Skill,
+    StepMemory, StepRef,
 };
 use crate::event::Ranking;
 
@@ -43,7 +44,7 @@ pub struct ForeignBatch {
 /// A second look at some items of a batch, with a diagnostic instruction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ForeignDeepReflection {
-    pub probe: DeepProbe,
+    pub probe: ProbeAnswer,
     pub rollouts: Option<ForeignRollouts>,
     pub analyses: Vec<ForeignAnalysis>,
 }
@@ -105,6 +106,18 @@ fn deep_reflection(folder: &mut Folder, place: &str) -> Option<ForeignDeepReflec
         probe_target_id: fields.text(folder, "probe_target_id"),
         probe_after_step: fields.number(folder, "probe_after_step").map(|step| step as i64),
     };
+    let mut examples = Vec::new();
+    for row in fields.list(folder, "selected_examples") {
+        let Value::Object(map) = row else { continue };
+        let row = Fields { map, place: "selected_examples: ", ..fields };
+        examples.push(ProbeExample {
+            id: row.text(folder, "id").unwrap_or_default(),
+            task_type: row.text(folder, "task_type").unwrap_or_default(),
+            reference_fields: texts(folder, &row, "reference_fields"),
+            reference_preview: row.text(folder, "reference_preview").unwrap_or_default(),
+        });
+    }
+    let probe = ProbeAnswer { probe, examples };
     let rollouts = rollouts::read(folder, &format!("{place}/rollout"));
     Some(ForeignDeepReflection { probe, rollouts, analyses: analyses(folder, &format!("{place}/patches")) })
 }
