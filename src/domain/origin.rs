@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Edit, Phase, Rollout, Skill, StepMemory, StepRecord, StepRef};
+use super::{Edit, EpochStage, GateScore, Phase, Rollout, Skill, StepMemory, StepRecord, StepRef};
 
 /// How a foreign run became this one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,26 +38,18 @@ pub struct Continued {
     /// The seed of the foreign run, which the test compares with.
     pub initial: Skill,
     /// Selection score of the seed; `None`: not known.
-    pub baseline_score: Option<f64>,
+    pub baseline: Option<GateScore>,
     /// The last completed step.
     pub last: StepRef,
     pub current: HeldSkill,
     pub best: HeldSkill,
     pub best_step: u32,
-    /// Steps already done, in order, and the texts they left.
+    /// Steps and stages already done, in order, and the texts they left.
     pub steps: Vec<DoneStep>,
+    pub stages: Vec<DoneStage>,
     pub skills: Vec<Skill>,
     /// How often the edit budget was taken from the schedule.
     pub schedule_calls: usize,
-    /// The current skill at the end of the epoch before the last step's; `None` in the first epoch.
-    pub previous_epoch: Option<Skill>,
-    /// The current skill between the last step and the stages behind it, where it is known.
-    pub before_stages: Option<Skill>,
-    /// Stages behind the last step that are done.
-    pub stages_done: Vec<Phase>,
-    /// What the optimizer remembers of the epoch before, "" for nothing.
-    pub meta_skill: String,
-    pub meta_summary: String,
 }
 
 /// A skill with the score and the origin it is known by.
@@ -76,8 +68,8 @@ pub struct HeldSkill {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DoneStep {
     pub record: StepRecord,
-    /// Hash of the current skill after it and the stages behind it.
-    pub skill_hash: Option<String>,
+    /// The current skill as the step left it.
+    pub current_hash: String,
     /// Seconds of each stage, and of all.
     pub timing: Vec<(Phase, f64)>,
     pub wall_time_s: f64,
@@ -86,4 +78,60 @@ pub struct DoneStep {
     pub memory: Option<StepMemory>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected: Option<Vec<Edit>>,
+}
+
+/// A completed stage between two epochs of the foreign run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DoneStage {
+    pub at: StepRef,
+    pub stage: EpochStage,
+    /// The current skill after it.
+    pub current_hash: String,
+    pub seconds: f64,
+}
+
+impl Continued {
+    fn text(&self, hash: &str) -> Option<&Skill> {
+        self.skills.iter().find(|skill| skill.hash == hash)
+    }
+
+    /// The current skill between the last step and the stages behind it.
+    pub fn before_stages(&self) -> Option<&Skill> {
+        let step = self.steps.last().filter(|step| step.record.at == self.last)?;
+        self.text(&step.current_hash)
+    }
+
+    /// The current skill at the end of the epoch before the last step's; `None` in the first epoch.
+    pub fn previous_epoch(&self) -> Option<&Skill> {
+        let step = self.steps.iter().rfind(|step| step.record.at.epoch < self.last.epoch)?;
+        let stage = self.stages.iter().rfind(|stage| stage.at.step == step.record.at.step);
+        self.text(stage.map_or(&step.current_hash, |stage| &stage.current_hash))
+    }
+
+    /// The finished stages behind the last step.
+    pub fn stages_done(&self) -> impl DoubleEndedIterator<Item = &EpochStage> {
+        let behind = self.stages.iter().filter(|stage| stage.at.epoch == self.last.epoch);
+        behind.map(|stage| &stage.stage)
+    }
+
+    /// The memory that the next optimizer calls are given: of the last stage of its kind, if that is of this epoch or
+    /// the one before.
+    pub fn meta_skill(&self) -> &str {
+        let recent = self.stages.iter().rev().filter(|stage| stage.at.epoch + 1 >= self.last.epoch);
+        let memory = recent.filter_map(|stage| match &stage.stage {
+            EpochStage::MetaSkill(found) => Some(found.content.as_str()),
+            EpochStage::SlowUpdate(_) | EpochStage::MetaReflect(_) => None,
+        });
+        memory.into_iter().next().unwrap_or_default()
+    }
+
+    /// The summary that the next meta-reflection is given.
+    pub fn meta_summary(&self) -> &str {
+        let recent = self.stages.iter().rev().filter(|stage| stage.at.epoch + 1 >= self.last.epoch);
+        let summary = recent.filter_map(|stage| match &stage.stage {
+            EpochStage::MetaReflect(found) => Some(found.meta_summary.as_str()),
+            EpochStage::SlowUpdate(_) | EpochStage::MetaSkill(_) => None,
+        });
+        summary.into_iter().next().unwrap_or_default()
+    }
 }

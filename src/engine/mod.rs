@@ -6,6 +6,7 @@
 
 mod batch;
 mod calls;
+mod continuation;
 mod epoch;
 mod evaluation;
 mod finish;
@@ -20,10 +21,12 @@ mod score_only;
 mod service;
 mod steering;
 mod step;
+mod takeover;
 mod throughput;
 mod update;
 mod verdict;
 
+pub use continuation::{Continuation, ContinuationError, Shape, Successor, continuation};
 pub use imported::imported_journal;
 pub use journal::{Journal, JournalError, now_ms};
 pub use plan::{minimum_calls, run_plan};

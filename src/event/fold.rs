@@ -4,7 +4,7 @@ use super::{
     Analysis, BatchProbe, EvalPurpose, EvalState, Event, LogLevel, LogLine, Record, ReviewEdit, ReviewState,
     RunInfo, RunState, RunStatus, SkillVersion, StageState, StepState,
 };
-use crate::domain::{EpochStage, Skill, StepRef, UpdateMode, Usage};
+use crate::domain::{EpochStage, Origin, Skill, StepRef, UpdateMode, Usage};
 
 /// Log lines kept in memory; older ones stay in the journal.
 const LOG_LINES: usize = 2000;
@@ -70,6 +70,9 @@ impl RunState {
                 }
                 let version = SkillVersion { skill: skill.clone(), step: 0, accepted: true };
                 self.skills.insert(skill.hash.clone(), version);
+                if let Some(Origin::Continued(continued)) = origin {
+                    self.take_over(continued, now);
+                }
             }
             Event::PhaseStarted { at, phase } => {
                 self.at = *at;
@@ -226,9 +229,13 @@ impl RunState {
                             self.best_score = Some(score.gate);
                         }
                         EvalPurpose::Rescore => {
+                            if state.skill_hash == self.best_hash {
+                                self.best_score = Some(score.gate);
+                            }
                             self.current_score = Some(score.gate);
                             self.current_score_stale = false;
                         }
+                        EvalPurpose::RescoreBest => self.best_score = Some(score.gate),
                         _ => {}
                     }
                 }
@@ -294,7 +301,7 @@ impl RunState {
         }
     }
 
-    fn remember(&mut self, skill: &Skill, step: u32, accepted: bool) {
+    pub(super) fn remember(&mut self, skill: &Skill, step: u32, accepted: bool) {
         let version = SkillVersion { skill: skill.clone(), step, accepted };
         self.skills.entry(skill.hash.clone()).or_insert(version).accepted |= accepted;
     }

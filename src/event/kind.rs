@@ -32,6 +32,8 @@ pub enum EvalPurpose {
     Candidate,
     /// The current skill again, after a change outside the gate.
     Rescore,
+    /// The best skill again, where a run goes on that measured it under other conditions.
+    RescoreBest,
     /// The skill of the previous epoch on a sample of training items, and the current one on the same.
     LongitudinalPrev,
     LongitudinalCurr,
@@ -57,6 +59,7 @@ impl EvalPurpose {
             Self::Baseline => "baseline",
             Self::Candidate => "candidate",
             Self::Rescore => "current again",
+            Self::RescoreBest => "best again",
             Self::LongitudinalPrev => "previous epoch's skill",
             Self::LongitudinalCurr => "this epoch's skill",
             Self::DeepProbe => "deep probe",

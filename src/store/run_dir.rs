@@ -66,6 +66,11 @@ impl RunDir {
         self.path.join("events.jsonl")
     }
 
+    /// What a run continues; read once, at its start.
+    pub fn origin_json(&self) -> PathBuf {
+        self.path.join("origin.json")
+    }
+
     pub fn snapshot(&self) -> PathBuf {
         self.path.join("snapshot.json")
     }

@@ -73,6 +73,7 @@ fn purpose_group(purpose: EvalPurpose) -> &'static str {
         EvalPurpose::Baseline
         | EvalPurpose::Candidate
         | EvalPurpose::Rescore
+        | EvalPurpose::RescoreBest
         | EvalPurpose::SlowCandidate
         | EvalPurpose::MetaReflectCandidate
         | EvalPurpose::FinalSelection => "select",

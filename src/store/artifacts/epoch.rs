@@ -50,6 +50,7 @@ fn evaluation_folder(id: &str, eval: &EvalState) -> Option<String> {
         EvalPurpose::Baseline
         | EvalPurpose::Candidate
         | EvalPurpose::Rescore
+        | EvalPurpose::RescoreBest
         | EvalPurpose::DeepProbe
         | EvalPurpose::FinalSelection
         | EvalPurpose::TestBase
