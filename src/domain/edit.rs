@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::UpdateMode;
+
 /// What a proposal does. Unknown operations are kept so that they can be reported, never guessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,6 +42,30 @@ impl EditOp {
             Self::Rewrite => "rewrite",
             Self::Unknown => "unknown",
         }
+    }
+}
+
+impl EditOp {
+    /// The mode whose proposals do this; `None` for an operation that nobody knows.
+    pub fn mode(self) -> Option<UpdateMode> {
+        match self {
+            Self::Append | Self::InsertAfter | Self::Replace | Self::Delete => Some(UpdateMode::Patch),
+            Self::AddRule
+            | Self::RemoveRule
+            | Self::MergeRules
+            | Self::Reorganize
+            | Self::Compress
+            | Self::Clarify => Some(UpdateMode::RewriteFromSuggestions),
+            Self::Rewrite => Some(UpdateMode::FullRewriteMinibatch),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl UpdateMode {
+    /// The mode that `edits` belong to.
+    pub fn of(edits: &[Edit]) -> Self {
+        edits.iter().find_map(|edit| edit.op.mode()).unwrap_or_default()
     }
 }
 
