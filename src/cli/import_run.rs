@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Failure, assembly, exit, output};
 use crate::event::{Record, RunState};
 use crate::plain::score;
-use crate::store::foreign::{ForeignError, ForeignRun, Oddity};
+use crate::store::foreign::{ForeignError, ForeignRun};
 use crate::store::{JournalFile, RunDir, RunLock, StoreError, atomic_write, plain_run_name};
 
 /// Oddities told on the terminal; the run's log has all.
@@ -46,7 +46,7 @@ fn write(run: &RunDir, records: &[Record], state: &RunState) -> Result<(), Store
 }
 
 /// Says what was odd, the first of it in full.
-pub fn tell(oddities: &[Oddity]) {
+pub fn tell(oddities: &[impl std::fmt::Display]) {
     for oddity in oddities.iter().take(TOLD) {
         output::note(&format!("warning: {oddity}"));
     }

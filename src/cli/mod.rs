@@ -21,6 +21,7 @@ mod present;
 mod replay;
 mod report;
 mod resume;
+mod resume_from;
 mod run;
 pub mod run_setup;
 mod schema;

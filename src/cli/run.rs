@@ -82,9 +82,19 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
             run
         }
     };
-    let outcome = start(&run, args.start).await;
-    if fresh && outcome.is_err() && !begun(&run) {
-        // A start that got nowhere leaves nothing behind.
+    match fresh {
+        true => start_new(&run, Ok(()), args.start).await,
+        false => start(&run, args.start).await,
+    }
+}
+
+/// Starts a run whose folder was just made. A start that got nowhere leaves nothing behind.
+pub async fn start_new(run: &RunDir, prepared: Result<(), Failure>, args: StartArgs) -> Result<u8, Failure> {
+    let outcome = match prepared {
+        Ok(()) => start(run, args).await,
+        Err(failure) => Err(failure),
+    };
+    if outcome.is_err() && !begun(run) {
         let _ = std::fs::remove_dir_all(run.path());
     }
     outcome
@@ -192,6 +202,6 @@ pub fn options(view: View, read_only: bool) -> ClientOptions {
     }
 }
 
-fn now_ms() -> u64 {
+pub fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
 }
