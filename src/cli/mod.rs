@@ -11,13 +11,16 @@ mod failure;
 mod foreground;
 mod host;
 mod import;
+mod import_config;
 mod import_run;
+mod json_lines;
 mod launch;
 mod locate;
 mod ls;
 mod mock_serve;
 mod output;
 mod present;
+mod prompts;
 mod replay;
 mod report;
 mod resume;
@@ -53,10 +56,12 @@ enum Command {
     Replay(replay::Args),
     /// Look at a run and steer it from scripts
     Ctl(ctl::Args),
-    /// Open the output folder of a SkillOpt run as a planish run
+    /// Turn a SkillOpt configuration into one of planish's own, or its output folder into a run
     Import(import::Args),
-    /// Score a skill on one split, without training
+    /// Score a skill, or compare two, without training
     Eval(eval::Args),
+    /// What a run came to, and where each line of its best skill came from
+    Report(report::Args),
     /// Check that this machine has what planish needs
     Doctor(doctor::Args),
     /// Print every configuration key with its type, default and meaning
@@ -90,6 +95,7 @@ pub fn main() -> ExitCode {
         Command::Ctl(args) => block_on(ctl::run(args)),
         Command::Import(args) => import::run(&args),
         Command::Eval(args) => block_on(eval::run(args)),
+        Command::Report(args) => report::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),
         Command::MockServe(args) => block_on(mock_serve::run(args)),

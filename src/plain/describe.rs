@@ -131,7 +131,7 @@ fn sentence(event: &Event) -> String {
                 EndStatus::Cancelled => "cancelled",
                 EndStatus::Failed => "FAILED",
                 EndStatus::BudgetExhausted => "stopped: budget exhausted",
-                EndStatus::Imported => "imported",
+                EndStatus::Imported => "ends here",
             };
             let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
             let best = best_score.map_or_else(

@@ -7,4 +7,5 @@ mod evals;
 mod lives;
 mod place;
 mod reads;
+mod reports;
 mod runs;

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::super::Failure;
 use crate::client::{Presence, presence};
-use crate::domain::{Decision, Origin};
+use crate::domain::Decision;
 use crate::event::{RunState, RunStatus};
+use crate::plain::origin_summary;
 use crate::store::{RunDir, undecided};
 
 #[derive(clap::Args)]
@@ -68,7 +69,7 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
         "run": run.name(),
         "run_dir": run.path(),
         "status": status(state, &presence),
-        "origin": state.info.as_ref().and_then(|info| info.origin.as_ref()).map(origin),
+        "origin": state.info.as_ref().and_then(|info| info.origin.as_ref()).map(origin_summary),
         "host": host,
         "seq": state.seq,
         "rev": state.rev,
@@ -84,15 +85,6 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
         "usage": state.total_usage(),
         "test": state.test,
     }))
-}
-
-fn origin(origin: &Origin) -> Value {
-    match origin {
-        Origin::Imported(imported) => json!({ "imported_from": imported.folder, "steps": imported.steps }),
-        Origin::Continued(continued) => {
-            json!({ "continued_from": continued.folder, "steps": continued.last.step })
-        }
-    }
 }
 
 fn status(state: &RunState, presence: &Presence) -> Value {
