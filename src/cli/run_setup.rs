@@ -1,13 +1,12 @@
 //! From a configuration to a running engine: the one place where config, data, models, store and engine meet.
 //! Everything that can be wrong with a run before it starts is found here (exit code 2).
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
-use super::output;
+use super::{output, prompts};
 use crate::config::{Config, changed_keys};
 use crate::domain::{Skill, fingerprint};
 use crate::engine::{Engine, EngineParts, Journal, live_channel, minimum_calls, run_plan};
@@ -15,7 +14,6 @@ use crate::env::Task;
 use crate::event::{Event, LogLevel, Record, RunState};
 use crate::model::local::{LocalModel, LocalSettings};
 use crate::model::{Budget, LocalBackend, ModelStack, StackParts};
-use crate::optim::Prompts;
 use crate::store::{JournalFile, RunDir, RunLock, host_name, project};
 
 /// Takes the lock of a run folder, opens its journal and starts the engine: from the beginning, or from where the
@@ -59,7 +57,7 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         record(&journal, Event::ConfigChanged { keys: changed })?;
     }
     let config_json = serde_json::to_value(&config)?;
-    let prompts = Prompts::new(BTreeMap::new(), config.gradient.max_trajectory_chars)?;
+    let prompts = prompts::load(run_dir, &config)?;
     Ok(crate::engine::start(EngineParts {
         name: run_dir.name(),
         config_hash: fingerprint([config_json.to_string().as_str()]),

@@ -5,9 +5,13 @@
 
 mod config;
 mod data;
+mod e2e;
 mod epoch;
 mod gate;
 mod optim;
+#[path = "../support/recorded_run.rs"]
+#[allow(dead_code)]
+mod recorded_run;
 mod reflect;
 
 use serde::Deserialize;
@@ -24,6 +28,7 @@ const GROUPS: &[(&str, Runner, &[&str])] = &[
     ("batches", data::batches, &[]),
     ("config", config::config, &[]),
     ("config_shipped", config::config_shipped, &[]),
+    ("e2e_run", e2e::e2e_run, &[]),
     ("gate", gate::gate, &[]),
     ("json_extract", optim::json_extract, &[]),
     ("legacy_reflection", epoch::legacy_reflection, &[]),
