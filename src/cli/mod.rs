@@ -12,6 +12,7 @@ mod foreground;
 mod host;
 mod import;
 mod import_config;
+mod json_lines;
 mod launch;
 mod locate;
 mod ls;
@@ -55,8 +56,10 @@ enum Command {
     Ctl(ctl::Args),
     /// Turn a SkillOpt or ReflACT configuration into one of planish's own
     Import(import::Args),
-    /// Score a skill on one split, without training
+    /// Score a skill, or compare two, without training
     Eval(eval::Args),
+    /// What a run came to, and where each line of its best skill came from
+    Report(report::Args),
     /// Check that this machine has what planish needs
     Doctor(doctor::Args),
     /// Print every configuration key with its type, default and meaning
@@ -90,6 +93,7 @@ pub fn main() -> ExitCode {
         Command::Ctl(args) => block_on(ctl::run(args)),
         Command::Import(args) => import::run(&args),
         Command::Eval(args) => block_on(eval::run(args)),
+        Command::Report(args) => report::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),
         Command::MockServe(args) => block_on(mock_serve::run(args)),

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::json_lines::{Launch, Level};
 use super::locate::Root;
 use super::present::{View, present};
-use super::report::{Launch, Level};
 use super::{Failure, assembly, exit, foreground, launch, output};
 use crate::client::{ClientOptions, Presence, Target, author_here, open, presence};
 use crate::config::{Config, Loaded};

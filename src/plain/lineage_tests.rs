@@ -5,8 +5,8 @@ use crate::domain::{
     AppendixFlush, Decision, Edit, EpochStage, GateDecision, GateMetric, GateScore, Patch, ReviewClose,
     ReviewMode, Rewrite, Skill, SlowUpdate, StageAction, TimeoutPolicy, Verdict,
 };
-use crate::event::{ReviewEdit, ReviewState, SkillVersion, StageState, StepState};
-use crate::optim::{Applied, MissingAnchor, apply_edits};
+use crate::event::{Analysis, ReviewEdit, ReviewState, SkillVersion, StageState, StepState};
+use crate::optim::{Applied, MissingAnchor, apply_edits, with_empty_appendix};
 
 /// A run that is told step by step.
 struct Story {
@@ -201,6 +201,31 @@ fn amended_text_is_the_reviewers() {
 }
 
 #[test]
+fn the_reason_is_the_edits_own_then_its_analysts_then_the_steps() {
+    let silent = |content: &str| Edit { rationale: String::new(), ..append(content) };
+    let mut story = Story::of("# Skill\n")
+        .step(&all(&[append("- own"), silent("- analyst"), silent("- step")]), Verdict::AcceptNewBest);
+    story.state.steps[0].analyses.push(Analysis {
+        source: SourceType::Failure,
+        batch: 0,
+        minibatch: 0,
+        items: Vec::new(),
+        patch: Some(Patch { reasoning: "seen twice".into(), edits: vec![silent("- analyst")] }),
+        failures: Vec::new(),
+        success_patterns: Vec::new(),
+        appendix_notes: Vec::new(),
+        deep: false,
+        note: String::new(),
+    });
+    let told = story.told();
+    let reason = |text| line(&told, text).1.reason.as_str();
+    assert_eq!(
+        [reason("- own"), reason("- analyst"), reason("- step")],
+        ["because of - own", "seen twice", "all of it"]
+    );
+}
+
+#[test]
 fn the_best_is_told_as_it_was_when_it_became_the_best() {
     let story = Story::of("# Skill\n")
         .step(&all(&[append("- one")]), Verdict::AcceptNewBest)
@@ -263,6 +288,17 @@ fn rewrites_appendix_and_slow_update_are_named() {
     );
     let (_, slow) = line(&told, "go slowly");
     assert_eq!((slow.stage, slow.verdict), (OriginStage::SlowUpdate, Some("force_accept")));
+}
+
+#[test]
+fn the_room_for_notes_is_told_although_no_event_does() {
+    let mut story = Story::of("# Skill\n");
+    story.text = with_empty_appendix(&story.text);
+    story = story.step(&all(&[append("- one")]), Verdict::AcceptNewBest);
+    story.state.skills.remove(&story.state.steps[0].review.as_ref().unwrap().current_hash.clone());
+    let told = story.told();
+    assert_eq!(line(&told, "- one").1.stage, OriginStage::Edit);
+    assert_eq!(line(&told, "<!-- APPENDIX_START -->").1.stage, OriginStage::Appendix);
 }
 
 #[test]
