@@ -3,6 +3,7 @@
 
 mod bad_inputs;
 mod evals;
+mod imports;
 mod lives;
 mod place;
 mod reads;
