@@ -97,8 +97,8 @@ impl Translation {
         }
         let mut notes = Vec::new();
         match values::convert(key, taken_for.as_ref().map_or(&entry.node, |(node, _)| node)) {
-            Ok(None) => return,
-            Ok(Some(value)) if is_implied(key.path, &value) => return,
+            Ok(None) => {}
+            Ok(Some(value)) if is_implied(key.path, &value) => {}
             Ok(Some(value)) if values::holds_credentials(&value) => {
                 self.drop(
                     written,
