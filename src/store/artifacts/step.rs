@@ -7,11 +7,10 @@ use crate::domain::{
     Edit, FailedItem, MinibatchNotes, Phase, ProbeExample, Rewrite, SourceType, UpdateMode, Verdict,
     failure_patterns,
 };
-use crate::event::{Analysis, BatchProbe, EvalPurpose, EvalState, ItemResult, RunState, StepState};
+use crate::event::{
+    Analysis, BatchProbe, EvalOwner, EvalPurpose, EvalState, ItemResult, RunState, StepState,
+};
 use crate::store::StoreError;
-
-/// Longest quotation in a digest, in characters.
-const SHORT: usize = 200;
 
 pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Result<(), StoreError> {
     let mode = mode(state);
@@ -54,9 +53,7 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
     if let Some(eval) = step.eval.as_ref().and_then(|eval| state.evals.get(eval)) {
         rollouts::write_evaluation(output, &file("selection_eval"), eval)?;
     }
-    // Others of this step belong to the stages after it.
-    let own = format!("s{:03}/rescore", step.at.step);
-    for (_, eval) in evals_of(state, step, EvalPurpose::Rescore).filter(|(id, _)| *id == own) {
+    for (_, eval) in evals_of(state, step, EvalPurpose::Rescore) {
         rollouts::write_evaluation(output, &file("current_eval"), eval)?;
     }
     if let Some(gate) = &step.gate {
@@ -86,7 +83,8 @@ fn evals_of<'a>(
     purpose: EvalPurpose,
 ) -> impl Iterator<Item = (&'a str, &'a EvalState)> {
     let evals = state.evals.iter().map(|(id, eval)| (id.as_str(), eval));
-    evals.filter(move |(_, eval)| eval.purpose == purpose && eval.at.step == step.at.step)
+    let owner = EvalOwner::Step(step.at.step);
+    evals.filter(move |(id, eval)| eval.purpose == purpose && eval.owner(id) == owner)
 }
 
 /// Rollouts, patches and deep reflection, each batch in a folder of its own where the step has several.
@@ -146,7 +144,7 @@ fn write_analysis(
             "succ"
         }
     };
-    told.insert("patch".into(), patch.as_payload(mode));
+    told.insert("patch".into(), Value::Object(patch.as_payload(mode)));
     if !analysis.appendix_notes.is_empty() {
         told.insert("appendix_notes".into(), json!(analysis.appendix_notes));
     }
@@ -281,27 +279,7 @@ fn digest(mode: UpdateMode, step: &StepState) -> Option<Value> {
             Some(review) => review.kept.as_slice(),
             None => step.ranked.as_ref().map_or(&[][..], |patch| &patch.edits),
         };
-        digest["rejected_edits"] = tried.iter().map(|edit| short(mode, edit)).collect();
+        digest["rejected_edits"] = tried.iter().map(|edit| edit.as_digest(mode)).collect();
     }
     Some(digest)
-}
-
-/// A proposal as a digest quotes it.
-fn short(mode: UpdateMode, edit: &Edit) -> Value {
-    let cut = |text: &str| text.chars().take(SHORT).collect::<String>();
-    match mode {
-        UpdateMode::Patch => {
-            json!({ "op": edit.op, "content": cut(&edit.content), "target": cut(&edit.target) })
-        }
-        UpdateMode::RewriteFromSuggestions => json!({
-            "type": edit.op.name(),
-            "title": cut(&edit.target),
-            "instruction": cut(&edit.content),
-        }),
-        UpdateMode::FullRewriteMinibatch => json!({
-            "title": cut(&edit.target),
-            "change_summary": edit.rationale.lines().map(cut).collect::<Vec<_>>(),
-            "source_type": edit.source_type,
-        }),
-    }
 }
