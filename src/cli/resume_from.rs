@@ -42,8 +42,10 @@ pub async fn run(
     for warning in &loaded.warnings {
         output::note(&format!("warning: {warning}"));
     }
-    let Continuation { continued, notes } = assembly::continuation(&foreign, &loaded.config, from.remeasure)?;
-    super::import_run::tell(&notes);
+    let Continuation { continued, remarks } =
+        assembly::continuation(&foreign, &loaded.config, from.remeasure)?;
+    super::import_run::tell(&continued.warnings);
+    remarks.iter().for_each(|remark| output::note(remark));
     let name = match &from.name {
         Some(name) => name.clone(),
         None => default_run_name(&foreign.folder, now_ms()),
