@@ -134,7 +134,7 @@ pub fn refuse_import(run: &RunDir) -> Result<(), Failure> {
     let origin = fold_run(run)?.info.and_then(|info| info.origin);
     let Some(Origin::Imported(imported)) = origin else { return Ok(()) };
     Err(Failure::usage(format!(
-        "{} was imported and cannot go on in place; `planish resume --from {} CONFIG` continues it as a new run",
+        "{} was imported and cannot go on in place; `planish resume --from {}` continues it as a new run",
         run.name(),
         imported.folder
     )))
