@@ -125,7 +125,7 @@ pub const ACTIONS: &[Spec] = actions! {
     AcceptRest    "patch.accept-rest"    "accept all" ["A"]             Patch None, App::can_decide, "accept all undecided edits";
     RejectRest    "patch.reject-rest"    "reject all" ["X"]             Patch None, App::can_decide, "reject all undecided edits";
     Rationale     "patch.rationale"      "why"       ["r"]              Patch None, App::has_edits, "show why, and the items that motivated the edit";
-    FoldContext   "patch.fold"           "context"   ["t"]              Patch None, App::has_edits, "show or fold unchanged lines";
+    FoldContext   "patch.fold"           "context"   ["t"]              Patch None, App::has_diff, "show or fold unchanged lines";
     Submit        "patch.submit"         "submit"    ["enter"]          Patch Some("submit"), App::can_decide, "submit the decisions: the gate measures the result";
     OpenStep      "steps.open"           "open"      ["enter"]          Steps None, App::has_stage, "open the step: its patch, or its gate once decided";
     OpenRollout   "rollouts.open"        "transcript" ["enter"]         Rollouts None, App::has_rollouts, "open the transcript";

@@ -2,7 +2,7 @@
 //! one; draws nothing.
 
 use super::app::App;
-use crate::domain::{Phase, StageKind};
+use crate::domain::{EpochStage, Phase, StageKind};
 use crate::event::{EvalOwner, EvalPurpose, EvalState, StageState, StepState};
 
 /// What a row of the Steps pane stands for.
@@ -103,6 +103,24 @@ impl App {
     pub fn evals_of(&self, stage: Stage) -> impl DoubleEndedIterator<Item = &EvalState> {
         let evals = self.state.eval_order.iter().filter_map(|id| Some((id, self.state.evals.get(id)?)));
         evals.filter(move |(id, eval)| stage.owns(id, eval)).map(|(_, eval)| eval)
+    }
+
+    /// There is a diff in pane 4.
+    pub fn has_diff(&self) -> bool {
+        match self.shown_stage() {
+            Some(Stage::Between { epoch, kind }) => self.found(epoch, kind).is_some(),
+            Some(_) | None => self.has_edits(),
+        }
+    }
+
+    /// What a stage wrote, for the clipboard.
+    pub fn stage_text(&self, epoch: u32, kind: StageKind) -> String {
+        match self.found(epoch, kind).map(|(_, done)| &done.stage) {
+            Some(EpochStage::SlowUpdate(found)) => found.content.clone(),
+            Some(EpochStage::MetaSkill(found)) => found.content.clone(),
+            Some(EpochStage::MetaReflect(found)) => found.meta_summary.clone(),
+            None => String::new(),
+        }
     }
 
     /// The name of a stage in a title.

@@ -4,7 +4,10 @@ mod curves;
 mod gate;
 mod logs;
 mod patch;
+mod proposal;
+mod result;
 mod rollouts;
+mod stage;
 mod steps;
 mod transcript;
 
