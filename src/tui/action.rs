@@ -184,9 +184,21 @@ impl Scope {
             Scope::Steps => &[OpenStep, Down, OlderStep, Zoom, Pause],
             Scope::Rollouts => &[OpenRollout, Down, FailuresOnly, Filter, Follow],
             Scope::Transcript => &[FoldPrompt, Down, Copy, Back, Zoom],
-            Scope::Patch => {
-                &[Accept, Reject, Amend, Submit, NextEdit, Undo, Rationale, NextGroup, AcceptRest, RejectRest]
-            }
+            Scope::Patch => &[
+                Accept,
+                Reject,
+                Amend,
+                Submit,
+                NextEdit,
+                Undo,
+                Rationale,
+                NextGroup,
+                AcceptRest,
+                RejectRest,
+                FoldContext,
+                Down,
+                OlderStep,
+            ],
             Scope::Gate => &[Down, OlderStep, Zoom, Copy],
             Scope::Curves => &[CursorLeft, CursorReset, Zoom, FlipStrip],
             Scope::Logs => &[Filter, Follow, Down, Zoom, FlipStrip],

@@ -363,7 +363,7 @@ impl App {
             }
             Pane::Patch => match self.shown_stage() {
                 Some(Stage::Between { epoch, kind }) => self.stage_text(epoch, kind),
-                _ => self
+                Some(Stage::Baseline | Stage::Step(_) | Stage::FinalSelection | Stage::Test) | None => self
                     .shown_review()
                     .and_then(|review| review.edits.get(self.patch.edit))
                     .map(|slot| super::patch_doc::as_decided(slot).content)

@@ -57,7 +57,7 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
 /// The stored score is that of an earlier text.
 fn stale(app: &App, columns: usize, lines: &mut Lines) {
     let number = app.state.current_score.map_or("–".to_owned(), score);
-    let words = [span(Role::Warn, format!("≈ current {number} ")), span(Role::Warn, STALE)];
+    let words = [span(Role::Warn, format!("≈ current {number}: ")), span(Role::Warn, STALE)];
     lines.extend(wrap_spans(&words, columns));
     lines.push(Vec::new());
 }

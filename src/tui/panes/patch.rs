@@ -56,14 +56,15 @@ fn proposing(app: &App, step: &StepState, area: Rect, canvas: &mut Canvas<'_>) {
     }
     let edits: usize =
         step.analyses.iter().filter_map(|one| one.patch.as_ref()).map(|patch| patch.edits.len()).sum();
-    let first = match step.phase {
-        Some(Phase::Rollout) => format!("Step {}: rollouts run; no {noun} is proposed yet.", step.at.step),
-        _ => format!(
+    let first = if step.phase == Some(Phase::Rollout) {
+        format!("Step {}: rollouts run; no {noun} is proposed yet.", step.at.step)
+    } else {
+        format!(
             "Step {}: {} so far, {} proposed.",
             step.at.step,
             count(step.analyses.len(), "analysis").replace("analysiss", "analyses"),
             count(edits, noun)
-        ),
+        )
     };
     let next = match app.ended() {
         true => "The run ended before the step selected any.",
@@ -282,8 +283,15 @@ fn rule_words(doc: &PatchDoc, unchanged: &str, selected: usize, width: u16) -> V
     if groups == 0 {
         words.push(span(Role::Dim, unchanged));
     } else {
+        let caused = doc.group_edits.iter().any(|edits| !edits.is_empty());
         let place = doc.group_of(selected).map_or("–".to_owned(), |group| (group + 1).to_string());
-        words.push(span(Role::Dim, format!("change {place} of {groups}  ")));
+        words.push(span(
+            Role::Dim,
+            match caused {
+                true => format!("change {place} of {groups}  "),
+                false => format!("{}  ", count(groups, "change")),
+            },
+        ));
         words.push(span(Role::Added, format!("+{} ", doc.diff.added())));
         words.push(span(Role::Removed, format!("−{} ", doc.diff.removed())));
     }

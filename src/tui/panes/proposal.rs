@@ -70,7 +70,7 @@ pub(super) fn hides(n: usize) -> String {
 pub(super) fn of_step(app: &App, step: &StepState, columns: usize) -> Lines {
     let mut lines = Lines::new();
     if let Some(decision) = &step.lr_decision {
-        lines.push(vec![span(Role::Dim, format!("the optimizer set {}", budget_words(decision)))]);
+        lines.push(vec![span(Role::Dim, budget_words(decision))]);
         if app.patch.rationale {
             let why = [span(Role::Title, "why "), span(Role::Text, decision.reasoning.as_str())];
             lines.extend(wrap_spans(&why, columns).into_iter().take(3));

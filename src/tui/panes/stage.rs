@@ -9,7 +9,8 @@ use super::{action_mark, frame, placeholder};
 use crate::domain::{ComparisonPair, EpochStage, MetaReflect, PairCategory, SlowUpdate, StageKind};
 use crate::event::StageState;
 use crate::plain::{
-    action_words, bounded, bounded_gain, category_words, edit_title, pair_words, proposals, sample_words,
+    STALE, action_words, bounded, bounded_gain, category_words, edit_title, pair_words, proposals,
+    sample_words,
 };
 use crate::text::{sanitize, sanitize_line, truncate, wrap};
 use crate::tui::app::{Anchor, App};
@@ -54,6 +55,11 @@ pub fn draw(app: &App, epoch: u32, kind: StageKind, area: Rect, canvas: &mut Can
 
 fn content(app: &App, index: usize, done: &StageState, columns: usize) -> Lines {
     let mut lines = summary(done, columns);
+    if app.left_stale(index) {
+        let words =
+            [span(Role::Warn, "≈ the score of the current skill is stale: "), span(Role::Warn, STALE)];
+        lines.extend(wrap_spans(&words, columns));
+    }
     lines.push(Vec::new());
     match &done.stage {
         EpochStage::SlowUpdate(found) => {
