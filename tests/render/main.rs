@@ -5,6 +5,7 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod imported;
 
 use client::{app, buffer, hear, key, played, press, text, welcome};
 use fixture::Tape;
