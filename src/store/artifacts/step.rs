@@ -26,7 +26,7 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
     if let Some(ranked) = &step.ranked {
         let mut told = ranked.as_payload(mode);
         if let Some(ranking) = &step.ranking {
-            told["ranking_details"] = json!(ranking);
+            told.insert("ranking_details".into(), json!(ranking));
         }
         output.json(&file("ranked_edits.json"), &told)?;
     }
@@ -145,7 +145,7 @@ fn write_analysis(
             "succ"
         }
     };
-    told.insert("patch".into(), Value::Object(patch.as_payload(mode)));
+    told.insert("patch".into(), patch.as_payload(mode));
     if !analysis.appendix_notes.is_empty() {
         told.insert("appendix_notes".into(), json!(analysis.appendix_notes));
     }
