@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use super::{Failure, output, run_setup};
+use super::{Failure, output, prompts, run_setup};
 use crate::client::{Connection, author_here};
 use crate::config::{Config, changed_keys};
-use crate::engine::{RunService, now_ms};
+use crate::engine::{self, Continuation, RunService, now_ms};
+use crate::event::Record;
+use crate::store::foreign::ForeignRun;
 use crate::store::{RunDir, atomic_write, read_records};
 use crate::tui::{self, Exit, Identity, Options};
 
@@ -14,6 +16,11 @@ use crate::tui::{self, Exit, Identity, Options};
 pub fn write_config(run: &RunDir, config: &Config) -> Result<(), Failure> {
     let text = config.resolved_toml().map_err(|error| Failure::usage(error.to_string()))?;
     Ok(atomic_write(&run.config_toml(), text.as_bytes())?)
+}
+
+/// Keeps the prompts that a new run's configuration names in its folder.
+pub fn keep_prompts(run: &RunDir, config: &Config) -> Result<(), Failure> {
+    prompts::keep(run, config).map_err(usage)
 }
 
 /// Refuses a configuration that results of an existing run do not fit.
@@ -35,6 +42,16 @@ pub fn check_equal(run: &RunDir, config: &Config) -> Result<(), Failure> {
         "{name} is running with another configuration:\n  {keys}\nattach to it as it is with `planish attach {name}`, \
          or start another run with another --name"
     )))
+}
+
+/// What a run under `config` takes over from a foreign one.
+pub fn continuation(foreign: &ForeignRun, config: &Config, remeasure: bool) -> Result<Continuation, Failure> {
+    run_setup::continuation(foreign, config, remeasure).map_err(usage)
+}
+
+/// The journal that a foreign run would have left.
+pub fn imported_journal(foreign: &ForeignRun, name: &str) -> Vec<Record> {
+    engine::imported_journal(foreign, name)
 }
 
 /// Starts the engine of a prepared run, resuming if its journal has begun.

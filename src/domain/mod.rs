@@ -8,8 +8,11 @@ mod edit;
 mod effect;
 mod epoch;
 mod exact_sum;
+mod excerpt;
+mod failure_pattern;
 mod gate;
 mod item;
+mod origin;
 mod phase;
 mod proposal;
 mod record;
@@ -29,8 +32,11 @@ pub use epoch::{
     StageAction, StageKind,
 };
 pub use exact_sum::ExactSum;
+pub use excerpt::{one_line, shortened};
+pub use failure_pattern::{FailedItem, MinibatchNotes, failure_patterns};
 pub use gate::{GateDecision, GateMetric, GateScore, Verdict};
 pub use item::{Dataset, Evaluator, HeldOut, Item, Split, UnknownSplit};
+pub use origin::{Continued, DoneStage, DoneStep, HeldSkill, Imported, Origin};
 pub use phase::Phase;
 pub use record::{ApplySummary, BatchRecord, StepRecord, StepRef};
 pub use review::{Author, Decision, ReviewClose, ReviewMode, TimeoutPolicy};

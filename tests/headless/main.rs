@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod bad_inputs;
+mod foreign;
 mod evals;
 mod lives;
 mod place;
 mod reads;
+mod reports;
 mod runs;

@@ -4,9 +4,14 @@
 //! case is passed over in silence.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod config;
 mod data;
+mod e2e;
 mod gate;
 mod optim;
+#[path = "../support/recorded_run.rs"]
+#[allow(dead_code)]
+mod recorded_run;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,6 +25,9 @@ const GROUPS: &[(&str, Runner, &[&str])] = &[
     ("aggregate", optim::aggregate, &["stage", "max_completion_tokens", "retries"]),
     ("apply_patch", optim::apply_patch, &["error"]),
     ("batches", data::batches, &[]),
+    ("config", config::config, &[]),
+    ("config_shipped", config::config_shipped, &[]),
+    ("e2e_run", e2e::e2e_run, &[]),
     ("gate", gate::gate, &[]),
     ("json_extract", optim::json_extract, &[]),
     ("optimizer_calls", optim::optimizer_calls, &["call"]),
@@ -30,6 +38,7 @@ const GROUPS: &[(&str, Runner, &[&str])] = &[
     ("searchqa", data::searchqa, &["sub_em"]),
     ("split_counts", data::split_counts_and_ratios, &[]),
     ("trainer_misc", optim::trainer_misc, &[]),
+    ("update_modes", config::update_modes, &[]),
 ];
 
 #[derive(Deserialize)]

@@ -227,7 +227,7 @@ pub fn trainer_misc(case: &Case) -> Option<Value> {
         }
         "format_step_buffer_empty" => Some(json!(memory_text(&[]))),
         "task_type_buckets" => super::gate::task_type_buckets(case),
-        _ => None,
+        _ => super::config::trainer(case),
     }
 }
 

@@ -107,6 +107,9 @@ pub enum Pick {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
+    /// What tests call it; requests it answered are remembered with it.
+    #[serde(default)]
+    pub name: String,
     /// Regular expression on the last message, or on the text prompt; absent: any.
     #[serde(default)]
     pub matches: Option<String>,
@@ -128,6 +131,14 @@ pub struct Chaos {
     pub faults: Vec<Fault>,
 }
 
+/// Token counts that every answer reports, whatever its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FixedUsage {
+    pub prompt_tokens: u64,
+    pub completion_tokens: u64,
+}
+
 /// A whole script. The first rule that matches answers; a request that none matches gets status 404.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -139,6 +150,8 @@ pub struct Script {
     pub chunk_delay_ms: u64,
     /// Leave usage out of answers.
     pub no_usage: bool,
+    /// Absent: a quarter of the characters.
+    pub usage: Option<FixedUsage>,
     pub chaos: Option<Chaos>,
     pub rules: Vec<Rule>,
 }
@@ -182,6 +195,7 @@ pub(super) struct Playbook {
     script: Script,
     rules: Vec<(Option<Regex>, Option<Regex>, usize)>,
     seen: HashMap<String, u32>,
+    answered: String,
 }
 
 /// What the server shall do with one request.
@@ -204,15 +218,21 @@ impl Playbook {
             };
             rules.push((compile(&rule.matches)?, compile(&rule.system)?, 0));
         }
-        Ok(Self { script, rules, seen: HashMap::new() })
+        Ok(Self { script, rules, seen: HashMap::new(), answered: String::new() })
     }
 
     pub(super) fn script(&self) -> &Script {
         &self.script
     }
 
+    /// Name of the rule that the last request was answered by; "" where none did or it has no name.
+    pub(super) fn answered(&self) -> &str {
+        &self.answered
+    }
+
     /// Decides on one request: `system` and `last` are its messages, `body` is all of it.
     pub(super) fn act(&mut self, system: &str, last: &str, body: &str) -> Act {
+        self.answered.clear();
         if let Some(fault) = self.chaos(body) {
             return Act::Fault(fault);
         }
@@ -229,6 +249,7 @@ impl Playbook {
                 Pick::Sequence => *count,
             };
             *count += 1;
+            self.answered.clone_from(&rule.name);
             return rule.answers[index.min(n - 1)].act(matches.as_ref(), last);
         }
         Act::Fault(Fault::Status {
@@ -298,6 +319,7 @@ mod tests {
             system = "analyst"
             answers = ["{}"]
             [[rules]]
+            name = "city"
             matches = "in (\\w+)"
             answers = [{ text = "$1", expand = true }]
             [[rules]]
@@ -309,7 +331,9 @@ mod tests {
         let mut book = Playbook::new(script).unwrap();
         assert_eq!(text(book.act("you are an analyst", "in Rome", "")), "{}");
         assert_eq!(text(book.act("", "lives in Rome", "")), "Rome");
+        assert_eq!(book.answered(), "city");
         assert!(text(book.act("", "x", "")).contains("429"));
+        assert_eq!(book.answered(), "");
         assert_eq!(text(book.act("", "x", "")), "fine");
         assert_eq!([book.act("", "x", ""), book.act("", "x", "")], [(); 2].map(|()| Act::Fault(Fault::Hang)));
     }

@@ -92,6 +92,7 @@ fn side_name(purpose: EvalPurpose) -> &'static str {
         EvalPurpose::LongitudinalPrev => "before",
         EvalPurpose::LongitudinalCurr => "now",
         EvalPurpose::Rescore => "current",
+        EvalPurpose::RescoreBest => "best",
         EvalPurpose::Candidate | EvalPurpose::SlowCandidate | EvalPurpose::MetaReflectCandidate => {
             "candidate"
         }

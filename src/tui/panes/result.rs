@@ -16,6 +16,7 @@ pub(super) fn result(app: &App, columns: usize, lines: &mut Lines) {
             EndStatus::Cancelled => ("■", "RUN STOPPED", Role::Warn),
             EndStatus::Failed => ("‼", "RUN FAILED", Role::Bad),
             EndStatus::BudgetExhausted => ("■", "BUDGET EXHAUSTED", Role::Warn),
+            EndStatus::Imported => ("■", "IMPORTED RUN", Role::Strong),
         };
         let spent = format!(
             "   {}  {} tokens  {} of {} steps accepted",
@@ -110,6 +111,7 @@ fn test_name(purpose: EvalPurpose) -> &'static str {
         EvalPurpose::Baseline
         | EvalPurpose::Candidate
         | EvalPurpose::Rescore
+        | EvalPurpose::RescoreBest
         | EvalPurpose::LongitudinalPrev
         | EvalPurpose::LongitudinalCurr
         | EvalPurpose::DeepProbe
