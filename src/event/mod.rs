@@ -5,6 +5,7 @@ mod codec;
 mod fold;
 mod kind;
 mod state;
+mod takeover;
 mod wire;
 
 pub use codec::{FORMAT_VERSION, Record, Tail, decode_line, encode_line, scan, scan_after};
@@ -13,7 +14,7 @@ pub use kind::{
     TestOutcome,
 };
 pub use state::{
-    Analysis, BatchProbe, EvalState, LogLine, ReviewEdit, ReviewState, RunInfo, RunState, RunStatus,
-    SkillVersion, StageState, StepState,
+    Analysis, BatchProbe, EvalOwner, EvalState, LogLine, ReviewEdit, ReviewState, RunInfo, RunState,
+    RunStatus, SkillVersion, StageState, StepState,
 };
 pub use wire::{AckResult, Client, ClientLine, Command, HostLine, Live, PROTOCOL, WatchRole};

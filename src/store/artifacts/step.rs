@@ -7,7 +7,9 @@ use crate::domain::{
     Edit, FailedItem, MinibatchNotes, Phase, ProbeExample, Rewrite, SourceType, UpdateMode, Verdict,
     failure_patterns,
 };
-use crate::event::{Analysis, BatchProbe, EvalPurpose, EvalState, ItemResult, RunState, StepState};
+use crate::event::{
+    Analysis, BatchProbe, EvalOwner, EvalPurpose, EvalState, ItemResult, RunState, StepState,
+};
 use crate::store::StoreError;
 
 pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Result<(), StoreError> {
@@ -51,9 +53,7 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
     if let Some(eval) = step.eval.as_ref().and_then(|eval| state.evals.get(eval)) {
         rollouts::write_evaluation(output, &file("selection_eval"), eval)?;
     }
-    // Others of this step belong to the stages after it.
-    let own = format!("s{:03}/rescore", step.at.step);
-    for (_, eval) in evals_of(state, step, EvalPurpose::Rescore).filter(|(id, _)| *id == own) {
+    for (_, eval) in evals_of(state, step, EvalPurpose::Rescore) {
         rollouts::write_evaluation(output, &file("current_eval"), eval)?;
     }
     if let Some(gate) = &step.gate {
@@ -63,7 +63,8 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
         output.json(&file("appendix_notes.json"), appendix)?;
     }
     if let Some(record) = record(step) {
-        if let Some(digest) = digest(mode, step) {
+        // A step that a foreign run did has no rollouts here.
+        if let Some(digest) = digest(mode, step).filter(|_| !step.rollouts.is_empty()) {
             output.json(&file("trajectory_digest.json"), &digest)?;
         }
         output.json(&file("step_record.json"), &record)?;
@@ -83,7 +84,8 @@ fn evals_of<'a>(
     purpose: EvalPurpose,
 ) -> impl Iterator<Item = (&'a str, &'a EvalState)> {
     let evals = state.evals.iter().map(|(id, eval)| (id.as_str(), eval));
-    evals.filter(move |(_, eval)| eval.purpose == purpose && eval.at.step == step.at.step)
+    let owner = EvalOwner::Step(step.at.step);
+    evals.filter(move |(id, eval)| eval.purpose == purpose && eval.owner(id) == owner)
 }
 
 /// Rollouts, patches and deep reflection, each batch in a folder of its own where the step has several.

@@ -6,9 +6,10 @@ use super::{frame, placeholder, verdict_mark, waiting_words};
 use crate::domain::{GateDecision, GateScore, Verdict};
 use crate::event::{EndStatus, EvalPurpose, EvalState, ItemResult, RunStatus, StepState, TestOutcome};
 use crate::plain::{bounded, bounded_gain, duration, measured_part, score, signed, tokens, verdict_word};
-use crate::tui::app::{App, Stage};
+use crate::tui::app::App;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, wrap_spans};
+use crate::tui::stages::Stage;
 use crate::tui::theme::Role;
 
 type Lines = Vec<Vec<Span>>;
@@ -51,6 +52,7 @@ fn result(app: &App, columns: usize, lines: &mut Lines) {
             EndStatus::Cancelled => ("■", "RUN STOPPED", Role::Warn),
             EndStatus::Failed => ("‼", "RUN FAILED", Role::Bad),
             EndStatus::BudgetExhausted => ("■", "BUDGET EXHAUSTED", Role::Warn),
+            EndStatus::Imported => ("■", "IMPORTED RUN", Role::Strong),
         };
         let spent = format!(
             "   {}  {} tokens  {} of {} steps accepted",
