@@ -79,7 +79,11 @@ pub fn resolve(written: &str) -> Option<Name> {
 /// The environment variable that holds what SkillOpt keeps under this name; `None`: it is no secret.
 pub fn secret_variable(name: &str) -> Option<String> {
     let last = name.rsplit('.').next().unwrap_or(name).to_uppercase();
-    last.ends_with("API_KEY").then_some(last)
+    match last.as_str() {
+        // The oldest name; its variable has the newer one.
+        "AZURE_API_KEY" => Some("AZURE_OPENAI_API_KEY".into()),
+        _ => last.ends_with("API_KEY").then_some(last),
+    }
 }
 
 fn moved(path: &str) -> Option<&'static str> {
@@ -136,14 +140,18 @@ pub fn by_flat_name(flat: &str) -> Option<&'static Key> {
     KEYS.get(&*in_own_words(flat)).copied()
 }
 
-/// Other spellings of a key, with their sections where they have one.
+/// Other spellings of a key that SkillOpt has, with their sections where they have one.
 pub fn spellings(key: &str) -> Vec<String> {
     let mut all: Vec<String> =
         MOVED.iter().filter(|(_, path)| *path == key).map(|(moved, _)| (*moved).to_owned()).collect();
-    let section = key.rsplit_once('.').map_or("", |(section, _)| section);
     let flat = flat_name(key);
-    if section.starts_with("model.") {
-        all.push(format!("model.{flat}"));
+    if let Some((role, name)) = key.strip_prefix("model.").and_then(|rest| rest.split_once('.')) {
+        // What both roles share under `model` has a name of its own for each role there.
+        if name != "model" && keys::find(&format!("model.{name}")).is_some() {
+            all.push(format!("model.{role}_{name}"));
+        } else if name == "model" {
+            all.push(flat);
+        }
     } else if FLAT.iter().any(|(_, path)| *path == key) {
         all.push(flat);
     }
