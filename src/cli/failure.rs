@@ -2,6 +2,7 @@
 
 use crate::client::ClientError;
 use crate::config::ConfigErrors;
+use crate::engine::Stop;
 use crate::event::{EndStatus, RunState, RunStatus};
 use crate::store::StoreError;
 
@@ -35,6 +36,16 @@ impl Failure {
     /// The run, or something it needs, failed.
     pub fn run(text: impl Into<String>) -> Self {
         Self::Message { code: exit::RUN_FAILED, text: text.into() }
+    }
+
+    /// The engine stopped before its end.
+    pub fn stop(stop: &Stop) -> Self {
+        let code = match stop.status() {
+            EndStatus::BudgetExhausted => exit::BUDGET,
+            EndStatus::Cancelled => exit::INTERRUPTED,
+            EndStatus::Failed | EndStatus::Completed => exit::RUN_FAILED,
+        };
+        Self::Message { code, text: stop.to_string() }
     }
 
     /// Says so on stderr and gives the exit code.

@@ -2,7 +2,7 @@
 //! text or breaks lines gets out, whoever wrote it.
 
 use std::fmt::Write as _;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 
 use serde::Serialize;
 
@@ -54,6 +54,16 @@ fn write(mut text: String) -> Result<(), Failure> {
 /// A notice for people, on stderr.
 pub fn note(text: &str) {
     say("", text);
+}
+
+/// How far a long command has got, rewritten in place on stderr; nothing where that is no terminal.
+pub fn progress(done: usize, all: usize, what: &str) {
+    let mut out = std::io::stderr().lock();
+    if !out.is_terminal() || (done != all && done * 100 / all == (done - 1) * 100 / all) {
+        return;
+    }
+    let text = if done == all { String::new() } else { format!("{done}/{all} {what}") };
+    let _ = write!(out, "\r\x1b[K{text}").and_then(|()| out.flush());
 }
 
 /// `error: …` on stderr, one line each.

@@ -2,14 +2,18 @@
 //! it. Defaults are those of [`Config::default`]; a test asserts that both have the same keys.
 
 use super::Config;
+use super::backends::{self, Backend, BackendLabel};
+use super::benchmarks::{BENCHMARK_ROWS, Benchmark};
 
 /// What must lie at a path when it is not empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     File,
     Folder,
-    /// A file, or a `demo:…` name that is no path.
-    FileOrDemo,
+    /// A file or folder, or a `demo:…` name that is no path.
+    DataOrDemo,
+    /// Nothing yet: it is written.
+    Output,
 }
 
 /// Type and limits of a value.
@@ -32,6 +36,8 @@ pub enum Kind {
     /// current folder).
     Path(Expect),
     TextList,
+    /// Paths of folders, as in [`Kind::Path`].
+    Folders,
     Choice(&'static [&'static str]),
 }
 
@@ -45,8 +51,10 @@ impl Kind {
             Kind::Text => "text",
             Kind::Path(Expect::File) => "file",
             Kind::Path(Expect::Folder) => "folder",
-            Kind::Path(Expect::FileOrDemo) => "file or demo:NAME",
+            Kind::Path(Expect::DataOrDemo) => "file or demo:NAME",
+            Kind::Path(Expect::Output) => "folder to be written",
             Kind::TextList => "list of texts",
+            Kind::Folders => "list of folders",
             Kind::Choice(_) => "one of",
         }
     }
@@ -54,7 +62,7 @@ impl Kind {
     /// The allowed range or values, for messages and the reference; empty when anything goes.
     pub fn limits(self) -> String {
         match self {
-            Kind::Flag | Kind::Text | Kind::Path(_) | Kind::TextList => String::new(),
+            Kind::Flag | Kind::Text | Kind::Path(_) | Kind::TextList | Kind::Folders => String::new(),
             Kind::Count { min: 0, max: LARGEST } => "0 or more".into(),
             Kind::Count { min, max: LARGEST } => format!("at least {min}"),
             Kind::Count { min, max } => format!("{min} to {max}"),
@@ -62,9 +70,25 @@ impl Kind {
             Kind::Number { min, max: f64::INFINITY, above_min: false } => format!("at least {min}"),
             Kind::Number { min, max, above_min: true } => format!("above {min}, at most {max}"),
             Kind::Number { min, max, above_min: false } => format!("{min} to {max}"),
-            Kind::Choice(allowed) => allowed.join(", "),
+            Kind::Choice(allowed) => list(allowed),
         }
     }
+}
+
+/// Words for people; the empty one is shown as it is written.
+pub fn list(words: &[&str]) -> String {
+    words.iter().map(|word| if word.is_empty() { "\"\"" } else { word }).collect::<Vec<_>>().join(", ")
+}
+
+/// Whom a setting serves. For anybody else it has no effect, which is warned about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsedBy {
+    Everyone,
+    /// A role with one of these backends.
+    Backends(&'static [Backend]),
+    Benchmarks(&'static [Benchmark]),
+    /// Nothing in this version.
+    NotYet,
 }
 
 /// One row of the registry.
@@ -75,30 +99,38 @@ pub struct Key {
     pub doc: &'static str,
     /// A resumed run may have another value: no finished result depends on it.
     pub safe_on_resume: bool,
+    pub used_by: UsedBy,
 }
 
-const fn key(path: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key { path, kind, doc, safe_on_resume: false }
+impl Key {
+    pub const fn used_by(mut self, used_by: UsedBy) -> Self {
+        self.used_by = used_by;
+        self
+    }
+}
+
+pub const fn key(path: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { path, kind, doc, safe_on_resume: false, used_by: UsedBy::Everyone }
 }
 
 /// A key that a resumed run may change.
 const fn safe(path: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key { path, kind, doc, safe_on_resume: true }
+    Key { path, kind, doc, safe_on_resume: true, used_by: UsedBy::Everyone }
 }
 
 /// TOML integers are signed.
 const LARGEST: u64 = i64::MAX as u64;
 
-const fn at_least(min: u64) -> Kind {
+pub const fn at_least(min: u64) -> Kind {
     Kind::Count { min, max: LARGEST }
 }
 
 /// Limit of a `u32` setting.
-const fn small(min: u64) -> Kind {
+pub const fn small(min: u64) -> Kind {
     Kind::Count { min, max: u32::MAX as u64 }
 }
 
-const fn number(min: f64, max: f64, above_min: bool) -> Kind {
+pub const fn number(min: f64, max: f64, above_min: bool) -> Kind {
     Kind::Number { min, max, above_min }
 }
 
@@ -109,8 +141,8 @@ macro_rules! role {
         &[
             key(
                 concat!("model.", $name, ".backend"),
-                Kind::Choice(&["openai_chat", "local", "edit_search"]),
-                "Who answers: an OpenAI-compatible server, the worker planish-torch, or the built-in edit search (optimizer only).",
+                Kind::Choice(Backend::WORDS),
+                "Who answers: an OpenAI-compatible server, the worker planish-torch, the built-in edit search (optimizer only); this version has no other.",
             ),
             key(concat!("model.", $name, ".model"), Kind::Text, "Model name as the server knows it."),
             key(
@@ -162,8 +194,19 @@ static SECTIONS: &[&[Key]] = &[
         "Folder name under the runs root; empty: made from the config's file name and the time.",
     )],
     role!("target"),
+    backends::TARGET_AZURE_ROWS,
+    backends::TARGET_QWEN_ROWS,
+    backends::TARGET_MINIMAX_ROWS,
     role!("optimizer"),
+    backends::OPTIMIZER_AZURE_ROWS,
+    backends::OPTIMIZER_QWEN_ROWS,
+    backends::OPTIMIZER_MINIMAX_ROWS,
     &[
+        key(
+            "model.backend",
+            Kind::Choice(BackendLabel::WORDS),
+            "One word for both roles, as SkillOpt has it: fills the roles that name no backend.",
+        ),
         safe(
             "model.worker_command",
             Kind::TextList,
@@ -191,6 +234,14 @@ static SECTIONS: &[&[Key]] = &[
         safe("model.read_timeout_s", SECONDS, "Longest silence inside a reply, seconds."),
         safe("model.total_timeout_s", SECONDS, "Longest time of one attempt, seconds."),
     ],
+    backends::REASONING_ROWS,
+    backends::AZURE_ROWS,
+    backends::QWEN_ROWS,
+    backends::MINIMAX_ROWS,
+    backends::CODEX_ROWS,
+    backends::CLAUDE_CODE_ROWS,
+    backends::CURSOR_ROWS,
+    backends::COPILOT_ROWS,
     &[
         key("train.num_epochs", small(1), "Passes over the training split."),
         key(
@@ -350,7 +401,7 @@ static SECTIONS: &[&[Key]] = &[
         ),
         key(
             "env.data_path",
-            Kind::Path(Expect::FileOrDemo),
+            Kind::Path(Expect::DataOrDemo),
             "Data file for ratio; demo:city, demo:domain or demo:upper generates the demo task.",
         ),
         key("env.split_dir", Kind::Path(Expect::Folder), "Folder with train/, val/ and test/ for split_dir."),
@@ -393,6 +444,7 @@ static SECTIONS: &[&[Key]] = &[
             "Absolute tolerance of the scorer numeric.",
         ),
     ],
+    BENCHMARK_ROWS,
 ];
 
 /// Every key, in the order of the reference.

@@ -1,13 +1,14 @@
 //! The layers of a configuration: files (with `inherits`), then `-o KEY=VALUE`. Each value is checked against the
 //! registry where it is written, so a complaint knows its line. Rules that span keys live in `rules`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Value};
 
+use super::aliases::{self, Name};
 use super::error::{ConfigError, Origin, Place};
 use super::keys::{self, Expect, Key, Kind};
 use super::nearest::nearest;
@@ -26,11 +27,22 @@ pub struct Entry {
     pub origin: Origin,
 }
 
+/// How the current layer wrote a key.
+#[derive(Debug)]
+struct Spelling {
+    name: String,
+    value: Value,
+    origin: Origin,
+}
+
 /// All layers read so far; later ones win.
 #[derive(Debug, Default)]
 pub struct Layers {
     pub entries: BTreeMap<&'static str, Entry>,
     pub errors: Vec<ConfigError>,
+    pub warnings: Vec<String>,
+    /// Keys of the layer that is being read.
+    spellings: HashMap<&'static str, Spelling>,
 }
 
 impl Layers {
@@ -85,6 +97,7 @@ impl Layers {
                 }
             },
         };
+        self.begin();
         self.read_table(&file, "", table);
         base_read
     }
@@ -99,27 +112,38 @@ impl Layers {
             let place = file.place(name.span().start);
             if section.is_empty() && name_text == INHERITS {
                 continue;
-            } else if let Some(key) = keys::find(&path) {
-                let line = file.line(name.span().start);
-                let origin = Origin::File { path: file.path.to_owned(), line };
-                match plain(key, value) {
-                    Ok(value) => self.set(key, value, origin, &file.folder()),
+            }
+            let is_section = keys::is_section(&aliases::in_own_words(&path));
+            if let Some(inner) = value.get_ref().as_table().filter(|_| is_section) {
+                self.read_table(file, &path, inner);
+                continue;
+            }
+            let origin = Origin::File { path: file.path.to_owned(), line: file.line(name.span().start) };
+            match aliases::resolve(&path) {
+                Some(Name::Key(key)) => match plain(key, value) {
+                    Ok(value) => self.set(key, &path, value, origin, &file.folder()),
                     Err(complaint) => self.complain(place, &path, complaint),
+                },
+                Some(Name::Retired { why }) => self.retired(&path, why, &origin),
+                Some(Name::Secret { variable }) => {
+                    self.secret(place, &path, &variable, value.get_ref().as_str() == Some(""));
                 }
-            } else if keys::is_section(&path) {
-                match value.get_ref().as_table() {
-                    Some(inner) => self.read_table(file, &path, inner),
-                    None => {
-                        let problem = format!("expected a section, found {}", value.get_ref().type_str());
-                        let remedy = format!("write its keys under [{path}]");
-                        self.complain(place, &path, Complaint::new(problem, remedy));
-                    }
+                None if is_section => {
+                    let problem = format!("expected a section, found {}", value.get_ref().type_str());
+                    let remedy = format!("write its keys under [{path}]");
+                    self.complain(place, &path, Complaint::new(problem, remedy));
                 }
-            } else {
-                let complaint = unknown(&path, value.get_ref().is_table());
-                self.complain(place, &path, complaint);
+                None => {
+                    let complaint = unknown(&path, value.get_ref().is_table());
+                    self.complain(place, &path, complaint);
+                }
             }
         }
+    }
+
+    /// A new layer begins: what it sets wins over what came before.
+    pub fn begin(&mut self) {
+        self.spellings.clear();
     }
 
     /// Takes one `KEY=VALUE` of the command line. Relative paths are taken from `folder`.
@@ -129,12 +153,16 @@ impl Layers {
             return self.complain(Place::CommandLine, argument.trim(), complaint);
         };
         let path = path.trim();
-        match keys::find(path) {
-            Some(key) => match override_value(key, text) {
-                Ok(value) => self.set(key, value, Origin::CommandLine, folder),
+        match aliases::resolve(path) {
+            Some(Name::Key(key)) => match override_value(key, text) {
+                Ok(value) => self.set(key, path, value, Origin::CommandLine, folder),
                 Err(complaint) => self.complain(Place::CommandLine, path, complaint),
             },
-            None if keys::is_section(path) => {
+            Some(Name::Retired { why }) => self.retired(path, why, &Origin::CommandLine),
+            Some(Name::Secret { variable }) => {
+                self.secret(Place::CommandLine, path, &variable, text.is_empty());
+            }
+            None if keys::is_section(&aliases::in_own_words(path)) => {
                 let complaint = Complaint::new("this is a section", format!("write -o {path}.KEY=VALUE"));
                 self.complain(Place::CommandLine, path, complaint);
             }
@@ -142,25 +170,50 @@ impl Layers {
         }
     }
 
-    fn set(&mut self, key: &'static Key, value: Value, origin: Origin, folder: &Path) {
-        match value::check(key, value) {
-            Ok(value) => {
-                let value = resolve_path(key.kind, value, folder);
+    fn set(&mut self, key: &'static Key, name: &str, value: Value, origin: Origin, folder: &Path) {
+        let value = match value::check(key, value) {
+            Ok(value) => resolve_path(key.kind, value, folder),
+            Err(complaint) => return self.complain(place_of(origin), name, complaint),
+        };
+        match self.spellings.get(key.path) {
+            Some(other) if other.name != name && other.value != value => {
+                let problem = format!("also set as {} ({}), to another value", other.name, other.origin);
+                self.complain(place_of(origin), name, Complaint::new(problem, "keep one of the two"));
+            }
+            Some(_) | None => {
+                let spelling =
+                    Spelling { name: name.to_owned(), value: value.clone(), origin: origin.clone() };
+                self.spellings.insert(key.path, spelling);
                 self.entries.insert(key.path, Entry { value, origin });
             }
-            Err(complaint) => {
-                let place = match origin {
-                    Origin::File { path, line } => Place::Line { path, line },
-                    Origin::CommandLine | Origin::BuiltIn => Place::CommandLine,
-                };
-                self.complain(place, key.path, complaint);
-            }
+        }
+    }
+
+    fn retired(&mut self, name: &str, why: &str, origin: &Origin) {
+        self.warnings.push(format!("{origin}: {name}: has no effect any more ({why}); remove it"));
+    }
+
+    /// The value is never looked at further, nor shown.
+    fn secret(&mut self, place: Place, name: &str, variable: &str, is_empty: bool) {
+        if !is_empty {
+            let remedy = format!(
+                "remove it, put the key into the environment variable {variable}, and write that name as api_key_env \
+                 of [model.target] or [model.optimizer]"
+            );
+            self.complain(place, name, Complaint::new("a key is never a value of a configuration", remedy));
         }
     }
 
     pub fn complain(&mut self, place: Place, key: &str, complaint: Complaint) {
         let Complaint { problem, remedy } = complaint;
         self.errors.push(ConfigError { place, key: key.to_owned(), problem, remedy });
+    }
+}
+
+fn place_of(origin: Origin) -> Place {
+    match origin {
+        Origin::File { path, line } => Place::Line { path, line },
+        Origin::CommandLine | Origin::BuiltIn => Place::CommandLine,
     }
 }
 
@@ -240,10 +293,24 @@ fn is_whole_number(text: &str) -> bool {
 }
 
 fn resolve_path(kind: Kind, value: Value, folder: &Path) -> Value {
-    let (Kind::Path(expect), Value::String(text)) = (kind, &value) else { return value };
-    if text.is_empty() || (expect == Expect::FileOrDemo && text.starts_with(DEMO)) {
-        return value;
+    match (kind, value) {
+        (Kind::Path(expect), Value::String(text)) => {
+            let is_path = !(text.is_empty() || (expect == Expect::DataOrDemo && text.starts_with(DEMO)));
+            Value::String(if is_path { absolute(&text, folder) } else { text })
+        }
+        (Kind::Folders, Value::Array(items)) => {
+            let resolved = |item: Value| match item {
+                Value::String(text) => Value::String(absolute(&text, folder)),
+                other => other,
+            };
+            Value::Array(items.into_iter().map(resolved).collect())
+        }
+        (_, value) => value,
     }
+}
+
+/// A path as seen from a folder, without `.` and `..`.
+pub fn absolute(text: &str, folder: &Path) -> String {
     let mut path = folder.to_owned();
     for part in Path::new(text).components() {
         match part {
@@ -254,7 +321,7 @@ fn resolve_path(kind: Kind, value: Value, folder: &Path) -> Value {
             Component::Normal(_) | Component::RootDir | Component::Prefix(_) => path.push(part),
         }
     }
-    Value::String(path.to_string_lossy().into_owned())
+    path.to_string_lossy().into_owned()
 }
 
 /// `named_at` begins the message: when that is the file itself, its name is not said again.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::derive::derive;
 use super::error::{ConfigErrors, Origin, Place};
 use super::layer::{Layers, folder_of};
 use super::value::Complaint;
@@ -33,12 +34,16 @@ impl Config {
         let mut layers = Layers::default();
         let complete = layers.read_file(path);
         let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        layers.begin();
         for argument in overrides {
             layers.read_override(argument, &here);
         }
+        derive(&mut layers);
         let config = assemble(path, &mut layers);
         // Without the whole file nearly every rule would complain about a key that is not set.
-        let warnings = if complete { rules::check(&config, path, &mut layers) } else { Vec::new() };
+        if complete {
+            rules::check(&config, path, &mut layers);
+        }
         if !layers.errors.is_empty() {
             return Err(ConfigErrors(layers.errors));
         }
@@ -48,7 +53,13 @@ impl Config {
                 (key.path, entry.map_or(Origin::BuiltIn, |entry| entry.origin.clone()))
             })
             .collect();
-        Ok(Loaded { config, origins, path: path.to_owned(), base_dir: folder_of(path), warnings })
+        Ok(Loaded {
+            config,
+            origins,
+            path: path.to_owned(),
+            base_dir: folder_of(path),
+            warnings: layers.warnings,
+        })
     }
 
     /// Reads the `config.toml` of a run as it was resolved then: types are checked, the disk is not looked at.

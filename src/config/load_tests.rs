@@ -4,12 +4,12 @@ use super::*;
 use crate::domain::TimeoutPolicy;
 
 /// A folder with the given files; `demo` fills in what every config needs.
-struct Folder(tempfile::TempDir);
+pub struct Folder(tempfile::TempDir);
 
 const DEMO: &str = "[model.target]\nbackend = \"local\"\n[model.optimizer]\nbackend = \"edit_search\"\n";
 
 impl Folder {
-    fn new(files: &[(&str, &str)]) -> Self {
+    pub fn new(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = folder.path().join(name);
@@ -19,24 +19,24 @@ impl Folder {
         Self(folder)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn load(&self, overrides: &[&str]) -> Result<Loaded, ConfigErrors> {
+    pub fn load(&self, overrides: &[&str]) -> Result<Loaded, ConfigErrors> {
         let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
         Config::load(&self.path("run.toml"), &overrides)
     }
 
     /// The complaints, one per line, without the folder.
-    fn told(&self, overrides: &[&str]) -> Vec<String> {
+    pub fn told(&self, overrides: &[&str]) -> Vec<String> {
         let errors = self.load(overrides).unwrap_err().to_string();
         let folder = format!("{}/", self.0.path().display());
         errors.lines().map(|line| line.replace(&folder, "")).collect()
     }
 }
 
-fn demo(rest: &str) -> Folder {
+pub fn demo(rest: &str) -> Folder {
     Folder::new(&[("run.toml", &format!("{DEMO}[env]\ndata_path = \"demo:city\"\n{rest}"))])
 }
 
@@ -146,11 +146,11 @@ fn all_complaints_come_at_once_with_line_key_and_remedy() {
 #[test]
 fn unknown_keys_name_the_nearest_known_one() {
     for (toml, expected) in [
-        ("batch_size = 4", "batch_size: unknown key, did you mean train.batch_size?"),
+        ("bacth_size = 4", "bacth_size: unknown key, did you mean train.batch_size?"),
         ("[train]\nmerge_batch_size = 4", "did you mean gradient.merge_batch_size?"),
         ("[trian]\nsomething = 4", "trian: unknown section, did you mean train?"),
         ("[model.targt]\nx = 4", "did you mean model.target?"),
-        ("[model.target]\napi_key = \"sk-secret-1234\"", "did you mean model.target.api_key_env?"),
+        ("[model.target]\napi_keys = \"sk-secret-1234\"", "did you mean model.target.api_key_env?"),
         ("[review]\nzzzzzzzz = 4", "review.zzzzzzzz: unknown key; remove it"),
         ("train = 5", "train: expected a section, found integer; write its keys under [train]"),
     ] {

@@ -2,29 +2,42 @@
 //! validation (`value`, `rules`), what a resume may change (`change`), the printed reference (`reference`).
 //! Holds names of secrets, never secrets.
 
+mod aliases;
+mod backends;
+mod benchmarks;
 mod change;
+mod derive;
 mod error;
+mod group;
 mod keys;
 mod layer;
 mod load;
 mod nearest;
 mod reference;
+mod roles;
 mod rules;
 mod settings;
+pub mod skillopt;
 mod value;
 
 #[cfg(test)]
 mod load_tests;
+#[cfg(test)]
+mod names_tests;
 
+pub use aliases::{by_flat_name, canonical_word, flat_name, secret_variable};
+pub use backends::{Backend, BackendLabel, Effort};
+pub use benchmarks::{Benchmark, BenchmarkConfig};
 pub use change::{ChangedKey, changed_keys};
 pub use error::{ConfigError, ConfigErrors, Origin, Place};
 pub use keys::{Expect, Key, Kind, find as find_key, flatten, keys};
 pub use load::Loaded;
 pub use nearest::nearest;
 pub use reference::{reference_json, reference_toml};
+pub use roles::needs_responses_api;
 pub use rules::check_run_name;
 pub use settings::{
-    AnswerRule, Backend, BudgetConfig, Config, EnvConfig, EnvKind, EvaluationConfig, GradientConfig,
+    AnswerRule, BudgetConfig, Config, EnvConfig, EnvKind, EvaluationConfig, GradientConfig,
     InsertAfterFallback, ModelConfig, OptimizerConfig, PromptStyle, ReviewConfig, RoleConfig, RunConfig,
     Scheduler, ScorerKind, SplitMode, TrainConfig,
 };

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use super::Config;
-use super::keys::{self, Kind};
+use super::aliases;
+use super::keys::{self, Key, Kind};
 
 /// A complete config file with every key at its default and its meaning as a comment. It loads as it is printed,
 /// up to the keys that have no default.
@@ -27,12 +28,22 @@ pub fn reference_toml() -> String {
             format!("({})", key.kind.name())
         };
         let _ = writeln!(out, "# {} {kind}{limits}", key.doc);
+        let also = also(key);
+        if !also.is_empty() {
+            let _ = writeln!(out, "# Also written: {}.", also.join(", "));
+        }
         let _ = match default {
             Value::Null => writeln!(out, "# {name} ="),
             value => writeln!(out, "{name} = {value}"),
         };
     }
     out
+}
+
+/// Other spellings of a key and of its values.
+fn also(key: &Key) -> Vec<String> {
+    let words = aliases::word_aliases(key.path).iter().map(|(alias, word)| format!("{alias:?} for {word}"));
+    aliases::spellings(key.path).into_iter().chain(words).collect()
 }
 
 /// The registry as JSON: one object per key.
@@ -49,6 +60,7 @@ pub fn reference_json() -> Value {
         row.insert("default".into(), default);
         row.insert("doc".into(), json!(key.doc));
         row.insert("safe_on_resume".into(), json!(key.safe_on_resume));
+        row.insert("also".into(), json!(also(key)));
         Value::Object(row)
     });
     Value::Array(rows.collect())

@@ -2,16 +2,18 @@
 
 use std::path::Path;
 
+use super::benchmarks::SheetMode;
 use super::error::{ConfigError, Origin, Place};
-use super::keys::{self, Expect, Kind};
+use super::keys::{self, Expect, Key, Kind, UsedBy};
 use super::layer::{DEMO, Layers};
+use super::roles::needs_responses_api;
 use super::value::Complaint;
-use super::{AnswerRule, Backend, Config, RoleConfig, ScorerKind, SplitMode};
+use super::{AnswerRule, Backend, Benchmark, Config, RoleConfig, ScorerKind, SplitMode};
 use crate::domain::{ReviewMode, TimeoutPolicy};
 
-/// Checks a configuration whose single values are right. Complaints go to `layers`, warnings come back.
-pub fn check(config: &Config, file: &Path, layers: &mut Layers) -> Vec<String> {
-    let mut rules = Rules { config, file, layers, warnings: Vec::new() };
+/// Checks a configuration whose single values are right. Complaints and warnings go to `layers`.
+pub fn check(config: &Config, file: &Path, layers: &mut Layers) {
+    let mut rules = Rules { config, file, layers };
     rules.run_name();
     rules.role("target", &config.model.target);
     rules.role("optimizer", &config.model.optimizer);
@@ -20,15 +22,15 @@ pub fn check(config: &Config, file: &Path, layers: &mut Layers) -> Vec<String> {
     rules.review();
     rules.data();
     rules.answers();
+    rules.benchmark();
+    rules.unused();
     rules.paths();
-    rules.warnings
 }
 
 struct Rules<'a> {
     config: &'a Config,
     file: &'a Path,
     layers: &'a mut Layers,
-    warnings: Vec<String>,
 }
 
 impl Rules<'_> {
@@ -48,21 +50,11 @@ impl Rules<'_> {
 
     fn warn(&mut self, key: &str, text: &str) {
         let origin = self.layers.entries.get(key).map_or(Origin::BuiltIn, |entry| entry.origin.clone());
-        self.warnings.push(format!("{origin}: {key}: {text}"));
+        self.layers.warnings.push(format!("{origin}: {key}: {text}"));
     }
 
-    /// Whether somebody chose the value: a written default, as in the resolved config of a run, is no choice.
     fn is_set(&self, key: &str) -> bool {
-        let built_in = || {
-            keys::flatten(&Config::default())
-                .into_iter()
-                .find(|(row, _)| row.path == key)
-                .map(|(_, value)| value)
-        };
-        self.layers
-            .entries
-            .get(key)
-            .is_some_and(|entry| serde_json::to_value(&entry.value).ok() != built_in())
+        self.layers.is_set(key)
     }
 
     fn run_name(&mut self) {
@@ -81,7 +73,11 @@ impl Rules<'_> {
                 let url = &role.base_url;
                 let form = "give the server's address, like https://server.example/v1";
                 if url.is_empty() {
-                    self.refuse(&key("base_url"), "not set, but the backend openai_chat needs it", form);
+                    self.refuse(
+                        &key("base_url"),
+                        "not set, but the backend openai_chat needs it",
+                        self.base_url_remedy(role),
+                    );
                 } else if !(url.starts_with("https://") || url.starts_with("http://")) {
                     self.refuse(&key("base_url"), "no http:// or https:// address", form);
                 } else if url.split('/').nth(2).is_some_and(|host| host.contains('@')) {
@@ -91,13 +87,29 @@ impl Rules<'_> {
                 if role.model.is_empty() {
                     let remedy = "give the model's name as the server knows it";
                     self.refuse(&key("model"), "not set, but the backend openai_chat needs it", remedy);
+                } else if needs_responses_api(&role.model) {
+                    let text = "its vendor serves it only through the Responses API, which this version does not speak";
+                    self.warn(&key("model"), text);
                 }
             }
             Backend::EditSearch if name == "target" => {
                 let remedy = "use it as model.optimizer.backend; for the target use openai_chat or local";
                 self.refuse(&key("backend"), "the built-in edit search cannot run tasks", remedy);
             }
-            Backend::EditSearch | Backend::Local => {}
+            Backend::ClaudeCodeExec | Backend::CursorExec | Backend::CopilotExec if name == "optimizer" => {
+                let problem = format!("{} runs tasks and answers no optimizer", role.backend.word());
+                self.refuse(&key("backend"), problem, "use it as model.target.backend");
+            }
+            Backend::EditSearch
+            | Backend::Local
+            | Backend::ClaudeChat
+            | Backend::QwenChat
+            | Backend::MinimaxChat
+            | Backend::CopilotChat
+            | Backend::CodexExec
+            | Backend::ClaudeCodeExec
+            | Backend::CursorExec
+            | Backend::CopilotExec => {}
         }
         if !role.api_key_env.is_empty() {
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -110,6 +122,15 @@ impl Rules<'_> {
             if !role.api_key_file.is_empty() {
                 self.refuse(&key("api_key_file"), "set together with api_key_env", "keep one of the two");
             }
+        }
+    }
+
+    fn base_url_remedy(&self, role: &RoleConfig) -> String {
+        let own = &role.azure.azure_openai_endpoint;
+        let endpoint = if own.is_empty() { &self.config.model.azure.azure_openai_endpoint } else { own };
+        match endpoint.trim_end_matches('/') {
+            "" => "give the server's address, like https://server.example/v1".to_owned(),
+            azure => format!("for this Azure resource it is {azure}/openai/v1"),
         }
     }
 
@@ -185,6 +206,9 @@ impl Rules<'_> {
 
     fn answers(&mut self) {
         let env = &self.config.env;
+        if env.benchmark.name != Benchmark::None {
+            return;
+        }
         if env.user_template.trim().is_empty() {
             let remedy = "write how an item becomes a prompt, like \"{{ question }}\"";
             self.refuse("env.user_template", "is empty", remedy);
@@ -218,32 +242,82 @@ impl Rules<'_> {
         }
     }
 
-    /// Everything named must exist before the first call is paid for.
-    fn paths(&mut self) {
+    fn benchmark(&mut self) {
+        let (env, target) = (&self.config.env.benchmark, self.config.model.target.backend);
+        let is_program = matches!(
+            target,
+            Backend::CodexExec | Backend::ClaudeCodeExec | Backend::CursorExec | Backend::CopilotExec
+        );
+        let one_call = matches!(env.mode, SheetMode::Unset | SheetMode::Single);
+        if env.name == Benchmark::Spreadsheetbench && is_program && !one_call {
+            let problem = format!("the target {} solves a task in one go", target.word());
+            self.refuse("env.mode", problem, "set env.mode = \"single\", or another model.target.backend");
+        }
+    }
+
+    /// What nobody uses is said once, instead of doing nothing in silence.
+    fn unused(&mut self) {
+        let roles = [self.config.model.target.backend, self.config.model.optimizer.backend];
+        let benchmark = self.config.env.benchmark.name;
+        let words = |words: Vec<&str>| words.join(" or ");
         for key in keys::keys() {
-            let Kind::Path(expect) = key.kind else { continue };
-            let Some(path) = self.layers.entries.get(key.path).and_then(|entry| entry.value.as_str()) else {
-                continue;
-            };
-            let unused = match key.path {
-                "env.split_dir" => self.config.env.split_mode == SplitMode::Ratio,
-                "env.data_path" => self.config.env.split_mode == SplitMode::SplitDir,
-                _ => false,
-            };
-            if path.is_empty() || unused {
+            if key.used_by == UsedBy::Everyone || !self.is_set(key.path) {
                 continue;
             }
-            let (wanted, there) = match expect {
-                Expect::File => ("file", Path::new(path).is_file()),
-                Expect::Folder => ("folder", Path::new(path).is_dir()),
-                Expect::FileOrDemo => ("file", path.starts_with(DEMO) || Path::new(path).is_file()),
+            let text = match key.used_by {
+                UsedBy::Backends(used_by) if !roles.iter().any(|role| used_by.contains(role)) => {
+                    let names = used_by.iter().map(|backend| backend.word()).collect();
+                    format!("not used, since no role has the backend {}", words(names))
+                }
+                UsedBy::Benchmarks(used_by) if !used_by.contains(&benchmark) => {
+                    let names = used_by.iter().map(|benchmark| benchmark.word()).collect();
+                    format!("not used, since env.name is not {}", words(names))
+                }
+                UsedBy::NotYet => "not used by this version".to_owned(),
+                UsedBy::Everyone | UsedBy::Backends(_) | UsedBy::Benchmarks(_) => continue,
+            };
+            self.warn(key.path, &text);
+        }
+    }
+
+    /// Everything named must exist before the first call is paid for.
+    fn paths(&mut self) {
+        for (key, text) in self.named_paths() {
+            let path = Path::new(&text);
+            let (wanted, there) = match key.kind {
+                Kind::Path(Expect::File) => ("file", path.is_file()),
+                Kind::Path(Expect::Folder) | Kind::Folders => ("folder", path.is_dir()),
+                Kind::Path(Expect::DataOrDemo) if self.config.env.benchmark.name == Benchmark::None => {
+                    ("file", text.starts_with(DEMO) || path.is_file())
+                }
+                Kind::Path(Expect::DataOrDemo) => ("file or folder", path.exists()),
+                _ => continue,
             };
             if !there {
-                let problem = format!("no such {wanted}: {path}");
+                let problem = format!("no such {wanted}: {}", path.display());
                 let remedy = "relative paths start at the folder of the file that names them";
                 self.refuse(key.path, problem, remedy);
             }
         }
+    }
+
+    /// Every path that is set and used.
+    fn named_paths(&self) -> Vec<(&'static Key, String)> {
+        let is_used = |key: &&'static Key| match key.path {
+            "env.split_dir" => self.config.env.split_mode == SplitMode::SplitDir,
+            "env.data_path" => self.config.env.split_mode == SplitMode::Ratio,
+            _ => true,
+        };
+        let paths = |key: &'static Key| {
+            let value = self.layers.entries.get(key.path).map(|entry| &entry.value);
+            let list = match value {
+                Some(toml::Value::Array(list)) if key.kind == Kind::Folders => list.as_slice(),
+                Some(text) if matches!(key.kind, Kind::Path(_)) => std::slice::from_ref(text),
+                Some(_) | None => &[],
+            };
+            list.iter().filter_map(move |text| Some((key, text.as_str()?.to_owned()))).collect::<Vec<_>>()
+        };
+        keys::keys().filter(is_used).flat_map(paths).filter(|(_, path)| !path.is_empty()).collect()
     }
 }
 

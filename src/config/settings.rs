@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::backends::{
+    AzureOpenai, Backend, BackendLabel, ClaudeCode, Codex, Copilot, Cursor, MinimaxChat, QwenChat, Reasoning,
+};
+use super::benchmarks::BenchmarkConfig;
 use crate::domain::{
     AppendixSource, GateMetric, LrControlMode, PairPolicy, ReviewMode, TimeoutPolicy, UpdateMode,
 };
@@ -27,22 +31,11 @@ pub struct RunConfig {
     pub name: String,
 }
 
-/// Which program answers a role's calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Backend {
-    /// Any OpenAI-compatible HTTP server.
-    #[default]
-    OpenaiChat,
-    /// The libtorch worker `planish-torch`.
-    Local,
-    /// The built-in edit search (optimizer role only; no model).
-    EditSearch,
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct ModelConfig {
+    /// Fills the roles that name no backend.
+    pub backend: BackendLabel,
     pub target: RoleConfig,
     pub optimizer: RoleConfig,
     /// Worker command; empty: `planish-torch` beside the `planish` binary, else on PATH.
@@ -64,11 +57,28 @@ pub struct ModelConfig {
     pub read_timeout_s: f64,
     /// Longest time for one attempt.
     pub total_timeout_s: f64,
+    #[serde(flatten)]
+    pub reasoning: Reasoning,
+    #[serde(flatten)]
+    pub azure: AzureOpenai,
+    #[serde(flatten)]
+    pub qwen: QwenChat,
+    #[serde(flatten)]
+    pub minimax: MinimaxChat,
+    #[serde(flatten)]
+    pub codex: Codex,
+    #[serde(flatten)]
+    pub claude_code: ClaudeCode,
+    #[serde(flatten)]
+    pub cursor: Cursor,
+    #[serde(flatten)]
+    pub copilot: Copilot,
 }
 
 impl Default for ModelConfig {
     fn default() -> Self {
         Self {
+            backend: BackendLabel::None,
             target: RoleConfig::default(),
             optimizer: RoleConfig::default(),
             worker_command: Vec::new(),
@@ -81,6 +91,14 @@ impl Default for ModelConfig {
             connect_timeout_s: 10.0,
             read_timeout_s: 60.0,
             total_timeout_s: 300.0,
+            reasoning: Reasoning::default(),
+            azure: AzureOpenai::default(),
+            qwen: QwenChat::default(),
+            minimax: MinimaxChat::default(),
+            codex: Codex::default(),
+            claude_code: ClaudeCode::default(),
+            cursor: Cursor::default(),
+            copilot: Copilot::default(),
         }
     }
 }
@@ -88,7 +106,7 @@ impl Default for ModelConfig {
 /// Routing and sampling of one role. A key is never a config value: only the name of an environment variable or
 /// a file that holds it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct RoleConfig {
     pub backend: Backend,
     /// Model name as the server knows it.
@@ -107,6 +125,12 @@ pub struct RoleConfig {
     pub send_seed: bool,
     /// Stream replies (SSE).
     pub stream: bool,
+    #[serde(flatten)]
+    pub azure: AzureOpenai,
+    #[serde(flatten)]
+    pub qwen: QwenChat,
+    #[serde(flatten)]
+    pub minimax: MinimaxChat,
 }
 
 impl Default for RoleConfig {
@@ -124,6 +148,9 @@ impl Default for RoleConfig {
             stop: Vec::new(),
             send_seed: true,
             stream: true,
+            azure: AzureOpenai::default(),
+            qwen: QwenChat::default(),
+            minimax: MinimaxChat::default(),
         }
     }
 }
@@ -361,7 +388,7 @@ pub enum ScorerKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct EnvConfig {
     pub kind: EnvKind,
     /// Markdown file of the seed skill, relative to the config file; empty: start from the empty skill.
@@ -393,6 +420,8 @@ pub struct EnvConfig {
     pub type_field: String,
     /// Absolute tolerance of `numeric`.
     pub numeric_tolerance: f64,
+    #[serde(flatten)]
+    pub benchmark: BenchmarkConfig,
 }
 
 impl Default for EnvConfig {
@@ -417,6 +446,7 @@ impl Default for EnvConfig {
             answer_field: "answers".into(),
             type_field: "task_type".into(),
             numeric_tolerance: 0.0,
+            benchmark: BenchmarkConfig::default(),
         }
     }
 }

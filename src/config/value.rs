@@ -2,7 +2,8 @@
 
 use toml::Value;
 
-use super::keys::{Key, Kind};
+use super::aliases::canonical_word;
+use super::keys::{Key, Kind, list};
 use super::nearest::nearest;
 
 /// What is wrong with a value, and what to do.
@@ -23,14 +24,16 @@ pub fn check(key: &Key, value: Value) -> Result<Value, Complaint> {
     match (key.kind, value) {
         (Kind::Flag, value @ Value::Boolean(_)) => Ok(value),
         (Kind::Text | Kind::Path(_), value @ Value::String(_)) => Ok(value),
-        (Kind::TextList, Value::Array(items)) if items.iter().all(Value::is_str) => Ok(Value::Array(items)),
+        (Kind::TextList | Kind::Folders, Value::Array(items)) if items.iter().all(Value::is_str) => {
+            Ok(Value::Array(items))
+        }
         (Kind::Count { min, max }, Value::Integer(number)) => match u64::try_from(number) {
             Ok(count) if (min..=max).contains(&count) => Ok(Value::Integer(number)),
             _ => Err(out_of_range(key.kind, number)),
         },
         (Kind::Number { .. }, Value::Integer(number)) => check_number(key.kind, number as f64),
         (Kind::Number { .. }, Value::Float(number)) => check_number(key.kind, number),
-        (Kind::Choice(allowed), Value::String(word)) => check_choice(allowed, word),
+        (Kind::Choice(allowed), Value::String(word)) => check_choice(key, allowed, &word),
         (kind, value) => Err(wrong_type(kind, &value)),
     }
 }
@@ -58,15 +61,15 @@ fn check_number(kind: Kind, number: f64) -> Result<Value, Complaint> {
     if fits { Ok(Value::Float(number)) } else { Err(out_of_range(kind, number)) }
 }
 
-fn check_choice(allowed: &[&str], word: String) -> Result<Value, Complaint> {
-    if allowed.contains(&word.as_str()) {
-        return Ok(Value::String(word));
+fn check_choice(key: &Key, allowed: &'static [&'static str], word: &str) -> Result<Value, Complaint> {
+    if let Some(word) = canonical_word(key.path, allowed, word) {
+        return Ok(Value::String(word.to_owned()));
     }
-    let problem = match nearest(&word, allowed.iter().copied()) {
+    let problem = match nearest(word, allowed.iter().copied()) {
         Some(near) => format!("unknown value {word:?}, did you mean {near:?}?"),
         None => format!("unknown value {word:?}"),
     };
-    Err(Complaint::new(problem, format!("allowed: {}", allowed.join(", "))))
+    Err(Complaint::new(problem, format!("allowed: {}", list(allowed))))
 }
 
 fn out_of_range(kind: Kind, number: impl std::fmt::Display) -> Complaint {
@@ -89,8 +92,8 @@ fn wrong_type(kind: Kind, value: &Value) -> Complaint {
             format!("write a number without quotes, {}", kind.limits())
         }
         Kind::Text | Kind::Path(_) => "write it in quotes".to_owned(),
-        Kind::TextList => "write a list like [\"one\", \"two\"]".to_owned(),
-        Kind::Choice(allowed) => format!("allowed, in quotes: {}", allowed.join(", ")),
+        Kind::TextList | Kind::Folders => "write a list like [\"one\", \"two\"]".to_owned(),
+        Kind::Choice(allowed) => format!("allowed, in quotes: {}", list(allowed)),
     };
     Complaint::new(problem, remedy)
 }
@@ -103,6 +106,7 @@ fn noun(kind: Kind) -> &'static str {
         Kind::Text | Kind::Choice(_) => "text",
         Kind::Path(_) => "path",
         Kind::TextList => "list of texts",
+        Kind::Folders => "list of paths",
     }
 }
 

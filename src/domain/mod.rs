@@ -11,6 +11,7 @@ mod exact_sum;
 mod gate;
 mod item;
 mod phase;
+mod proposal;
 mod record;
 mod review;
 mod rollout;
@@ -37,5 +38,6 @@ pub use rollout::{Rollout, Score};
 pub use skill::{Skill, skill_hash};
 pub use turn::Turn;
 pub use update::{
-    AppendixFlush, AppendixSource, DeepProbe, LrControlMode, LrDecision, ProbeExample, Rewrite, UpdateMode,
+    AppendixFlush, AppendixSource, DeepProbe, LrControlMode, LrDecision, ProbeAnswer, ProbeExample, Rewrite,
+    UpdateMode,
 };

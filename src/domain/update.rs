@@ -127,3 +127,12 @@ pub struct ProbeExample {
     /// First 400 characters of the reference.
     pub reference_preview: String,
 }
+
+/// A probe with the items it was made from: the answer of the `deep_probe` stage.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeAnswer {
+    #[serde(flatten)]
+    pub probe: DeepProbe,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<ProbeExample>,
+}

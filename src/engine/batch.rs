@@ -17,6 +17,14 @@ struct Started<'a> {
     pending: Vec<(&'a Item, EffectKey, Pending<ItemResult>)>,
 }
 
+/// A batch whose rollouts are in; `items` and `trajectories` belong together by place.
+struct Look<'a> {
+    number: usize,
+    batch: &'a Batch,
+    items: Vec<&'a Item>,
+    trajectories: Vec<Trajectory>,
+}
+
 impl Run {
     /// Rolls out all batches at once and reflects on each as soon as its rollouts are in. Journaled batch by
     /// batch: rollouts in item order, then analyses in minibatch order.
@@ -38,12 +46,14 @@ impl Run {
         for (number, Started { batch, pending }) in started.into_iter().enumerate() {
             let before = found.rollouts.len();
             let mut trajectories = Vec::with_capacity(pending.len());
+            let mut items = Vec::with_capacity(pending.len());
             for (item, key, pending) in pending {
                 let result = pending.result().await?;
                 let index = results.len();
                 self.shop.journal.emit(Event::RolloutFinished { key, at, index, result: result.clone() })?;
                 if let Some(rollout) = result.rollout() {
                     trajectories.push(Trajectory::of_training(item, rollout));
+                    items.push(item);
                     found.spend("rollout", rollout.usage);
                     found.rollouts.push(rollout.clone());
                 }
@@ -62,7 +72,7 @@ impl Run {
             let shown =
                 reflection::Batch { number, seed: batch.seed, trajectories: &trajectories, deep: false };
             let analyses = start_analyses(&self.shop, &lesson, &shown)?;
-            reflecting.push((batch, trajectories, analyses));
+            reflecting.push((Look { number, batch, items, trajectories }, analyses));
         }
         if found.rollouts.is_empty() && !results.is_empty() {
             let message = missing_message(&results).unwrap_or_default();
@@ -70,14 +80,14 @@ impl Run {
         }
         self.phase(at, Phase::Reflect)?;
         let mut looked_at = Vec::with_capacity(reflecting.len());
-        for (number, (batch, trajectories, analyses)) in reflecting.into_iter().enumerate() {
-            self.collect(at, number, analyses, found).await?;
-            looked_at.push((batch, trajectories));
+        for (look, analyses) in reflecting {
+            self.collect(at, look.number, analyses, found).await?;
+            looked_at.push(look);
         }
         if self.shop.config.gradient.use_deep_reflect {
             self.phase(at, Phase::DeepReflect)?;
-            for (number, (batch, trajectories)) in looked_at.iter().enumerate() {
-                self.deep_reflect(&lesson, number, batch, trajectories, found).await?;
+            for look in &looked_at {
+                self.deep_reflect(&lesson, look, found).await?;
             }
         }
         Ok(())
@@ -130,22 +140,20 @@ impl Run {
     async fn deep_reflect(
         &self,
         lesson: &Lesson<'_>,
-        number: usize,
-        batch: &Batch,
-        trajectories: &[Trajectory],
+        look: &Look<'_>,
         found: &mut Findings,
     ) -> Result<(), Stop> {
-        let at = lesson.at;
+        let (at, number, seed) = (lesson.at, look.number, look.batch.seed);
+        let trajectories = &look.trajectories;
         let gradient = &self.shop.config.gradient;
         let failed: Vec<bool> = trajectories.iter().map(|trajectory| trajectory.hard < 1e-9).collect();
         let types: Vec<&str> = trajectories.iter().map(|trajectory| trajectory.task_type.as_str()).collect();
         let (failures, successes) = (gradient.deep_reflect_failures, gradient.deep_reflect_successes);
-        let picked = representatives(&failed, &types, failures, successes, batch.seed);
+        let picked = representatives(&failed, &types, failures, successes, seed);
         if picked.is_empty() {
             return Ok(());
         }
-        let train = |id: &str| self.data.train.iter().find(|item| item.id == id);
-        let items: Vec<&Item> = picked.iter().filter_map(|index| train(&trajectories[*index].item)).collect();
+        let items: Vec<&Item> = picked.iter().map(|index| look.items[*index]).collect();
         let with_reference = |trajectory: &Trajectory, item: &Item| Trajectory {
             reference: self.shop.env.reference(item),
             ..trajectory.clone()
@@ -189,7 +197,7 @@ impl Run {
                 Some(with_reference(&trajectory, item))
             })
             .collect();
-        let shown = reflection::Batch { number, seed: batch.seed, trajectories: &probed, deep: true };
+        let shown = reflection::Batch { number, seed, trajectories: &probed, deep: true };
         let analyses = start_analyses(&self.shop, lesson, &shown)?.collect(&self.shop, at).await?;
         for analysis in &analyses {
             found.spend("analyst", analysis.usage);

@@ -26,7 +26,7 @@ mod verdict;
 pub use journal::{Journal, JournalError, now_ms};
 pub use plan::{minimum_calls, run_plan};
 pub use run::{Engine, EngineParts, live_channel, start};
-pub use score_only::score_skill;
+pub use score_only::{ScoredItem, Scoring, score_skills};
 pub use service::RunService;
 pub use steering::Steering;
 

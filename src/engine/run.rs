@@ -20,11 +20,11 @@ use crate::domain::{Author, Dataset, Edit, GateScore, Phase, Skill, StepMemory, 
 use crate::env::Environment;
 use crate::env::batches::epoch_plan;
 use crate::event::{
-    AckResult, Command, EvalPurpose, Event, FORMAT_VERSION, ItemResult, Live, Record, RunPlan,
+    AckResult, Command, EvalPurpose, Event, FORMAT_VERSION, ItemResult, Live, Record, RunPlan, RunState,
 };
 use crate::model::ChatModel;
 use crate::optim::{Prompts, with_empty_appendix};
-use crate::store::{RunDir, RunLock, write_run, write_step};
+use crate::store::{RunDir, RunLock, StoreError, write_epoch, write_run, write_step};
 
 /// Live lines a lagging subscriber may miss.
 const LIVE_CHANNEL: usize = 4096;
@@ -177,6 +177,7 @@ async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop
         config,
     });
     let mut run = Run::begin(shop, data, plan, skill, parts.run_dir).await?;
+    run.write_artifacts(write_run).await?;
     run.epochs().await?;
     run.finish().await
 }
@@ -268,25 +269,27 @@ impl Run {
                 let step_in_epoch = u32::try_from(step_in_epoch).unwrap_or(u32::MAX);
                 let at = StepRef { epoch, step, step_in_epoch };
                 self.step(at, group).await?;
-                self.write_artifacts(at).await?;
+                self.write_artifacts(move |run, state| write_step(run, state, at.step)).await?;
                 last = Some(at);
             }
             if let Some(at) = last {
                 self.between_epochs(at).await?;
-                self.write_artifacts(at).await?;
+                self.write_artifacts(move |run, state| write_epoch(run, state, at.epoch)).await?;
             }
         }
         Ok(())
     }
 
-    /// Projects the journal onto SkillOpt-shaped files, once everything is on disk.
-    async fn write_artifacts(&self, at: StepRef) -> Result<(), Stop> {
+    /// Projects what changed in the journal onto SkillOpt-shaped files, once everything is on disk.
+    async fn write_artifacts(
+        &self,
+        write: impl FnOnce(&RunDir, &RunState) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<(), Stop> {
         self.shop.journal.settled().await?;
         // A copy, so that nobody waits for the journal while thousands of small files are written.
         let state = self.shop.journal.with_state(Clone::clone);
         let run_dir = self.run_dir.clone();
-        let project =
-            move || write_step(&run_dir, &state, at.step).and_then(|()| write_run(&run_dir, &state));
+        let project = move || write(&run_dir, &state);
         tokio::task::spawn_blocking(project)
             .await
             .map_err(|error| Stop::Failed(format!("writing the run folder ended abnormally: {error}")))?

@@ -12,7 +12,7 @@ use crate::domain::{
 };
 use crate::event::Event;
 use crate::optim::{
-    Applied, MissingAnchor, apply_edits, edit_budget, first_rewrite, lr_decision, lr_fallback, rewrite_reply,
+    Applied, MissingAnchor, apply_edits, edit_budget, full_rewrite, lr_decision, lr_fallback, rewrite_reply,
     with_regions_of,
 };
 
@@ -82,7 +82,7 @@ impl Run {
         match self.shop.config.optimizer.skill_update_mode {
             UpdateMode::Patch => self.apply(skill, &ranked.edits).skill,
             UpdateMode::RewriteFromSuggestions => skill.to_owned(),
-            UpdateMode::FullRewriteMinibatch => match first_rewrite(&ranked.edits) {
+            UpdateMode::FullRewriteMinibatch => match full_rewrite(&ranked.edits) {
                 Some(rewrite) => with_regions_of(&rewrite.new_skill, skill).0,
                 None => skill.to_owned(),
             },
@@ -127,7 +127,7 @@ impl Run {
                 found.spend("rewrite", usage);
                 rewrite
             }
-            UpdateMode::FullRewriteMinibatch => first_rewrite(&kept),
+            UpdateMode::FullRewriteMinibatch => full_rewrite(&kept),
         };
         let Some(rewrite) = rewrite else { return Ok(None) };
         let (text, regions_restored) = with_regions_of(&rewrite.new_skill, &lesson.skill.text);

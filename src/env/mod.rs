@@ -27,7 +27,7 @@ pub use qa::QaEnv;
 pub use rows::read_rows;
 pub use scorer::{References, Scorer, normalize};
 pub use split::{parse_ratio, split_counts};
-pub use task::Task;
+pub use task::{Task, train_size};
 
 /// What a rollout needs besides item and skill.
 pub struct RolloutContext<'a> {

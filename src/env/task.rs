@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::{Config, EnvKind};
+use crate::config::{Benchmark, Config, EnvKind};
 use crate::domain::{Dataset, HeldOut, Item, Split};
 
 use super::Environment;
@@ -26,6 +26,15 @@ impl Task {
     ///
     /// Every item of every split is checked: a template or scorer that cannot use it is an error that names the row.
     pub fn open(config: &Config, run_folder: Option<&Path>) -> Result<Self, DataError> {
+        let benchmark = config.env.benchmark.name;
+        if benchmark != Benchmark::None {
+            let problem = format!(
+                "the benchmark {} is not part of this version; leave env.name out and describe the task with the \
+                 other keys of [env]",
+                benchmark.word()
+            );
+            return Err(DataError::setting("env.name", problem));
+        }
         let environment = match config.env.kind {
             EnvKind::Qa => QaEnv::new(&config.env)?,
         };
@@ -41,7 +50,7 @@ impl Task {
         }
         let kept = |part: &[PlacedItem]| eval_size(config.env.limit, part.len());
         let (wanted, loaded) = (config.train.train_size, kept(&splits.parts[0]));
-        if wanted != 0 && wanted != loaded {
+        if train_size(wanted, loaded).is_none() {
             return Err(DataError::setting(
                 "train.train_size",
                 format!(
@@ -69,6 +78,11 @@ fn env_name(kind: EnvKind) -> &'static str {
     match kind {
         EnvKind::Qa => "qa",
     }
+}
+
+/// Training items of a run: as many as the split has, and as many as was configured unless that was 0.
+pub fn train_size(configured: usize, loaded: usize) -> Option<usize> {
+    (loaded > 0 && (configured == 0 || configured == loaded)).then_some(loaded)
 }
 
 fn into_item(placed: PlacedItem) -> Item {

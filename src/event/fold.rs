@@ -1,10 +1,10 @@
 //! The fold of a journal into [`RunState`]: one event at a time, pure and the same everywhere.
 
 use super::{
-    Analysis, EvalPurpose, EvalState, Event, LogLevel, LogLine, Record, ReviewEdit, ReviewState, RunInfo,
-    RunState, RunStatus, SkillVersion, StageState, StepState,
+    Analysis, BatchProbe, EvalPurpose, EvalState, Event, LogLevel, LogLine, Record, ReviewEdit, ReviewState,
+    RunInfo, RunState, RunStatus, SkillVersion, StageState, StepState,
 };
-use crate::domain::{EpochStage, Skill, StepRef, Usage};
+use crate::domain::{EpochStage, Skill, StepRef, UpdateMode, Usage};
 
 /// Log lines kept in memory; older ones stay in the journal.
 const LOG_LINES: usize = 2000;
@@ -54,13 +54,14 @@ impl RunState {
 
     fn apply_event(&mut self, event: &Event, now: u64) {
         match event {
-            Event::RunStarted { run, seed, config_hash, skill, plan, .. } => {
+            Event::RunStarted { run, seed, config, config_hash, skill, plan, .. } => {
                 self.info = Some(RunInfo {
                     name: run.clone(),
                     seed: *seed,
                     config_hash: config_hash.clone(),
                     plan: plan.clone(),
                     started_at: now,
+                    update_mode: update_mode(config),
                 });
                 self.status = RunStatus::Running;
                 for hash in [&mut self.initial_hash, &mut self.current_hash, &mut self.best_hash] {
@@ -79,13 +80,18 @@ impl RunState {
                     step.phase_starts.push((*phase, now));
                 }
             }
-            Event::RolloutFinished { at, result, .. } => {
+            Event::RolloutFinished { key, at, result, .. } => {
                 if let Some(rollout) = result.rollout() {
                     self.add_usage("rollout", rollout.usage);
                 }
-                self.step_mut(*at, now).rollouts.push(result.clone());
+                let step = self.step_mut(*at, now);
+                if rollout_batch(&key.path, result.item()) == Some(step.batch_starts.len()) {
+                    step.batch_starts.push(step.rollouts.len());
+                }
+                step.rollouts.push(result.clone());
             }
             Event::AnalysisFinished {
+                key,
                 at,
                 source,
                 minibatch,
@@ -97,11 +103,11 @@ impl RunState {
                 deep,
                 note,
                 usage,
-                ..
             } => {
                 self.add_usage("analyst", *usage);
                 self.step_mut(*at, now).analyses.push(Analysis {
                     source: *source,
+                    batch: batch_segment(&key.path).unwrap_or(0),
                     minibatch: *minibatch,
                     items: items.clone(),
                     patch: patch.clone(),
@@ -112,9 +118,9 @@ impl RunState {
                     note: note.clone(),
                 });
             }
-            Event::OptimizerAnswered { at, stage, answer, usage, .. } => {
+            Event::OptimizerAnswered { path, at, stage, answer, usage, .. } => {
                 self.add_usage(stage, *usage);
-                self.optimizer_answered(*at, stage, answer.as_ref(), now);
+                self.optimizer_answered(*at, stage, path, answer.as_ref(), now);
             }
             Event::MergeFinished { at, patch, usage, .. } => {
                 self.add_usage("merge", *usage);
@@ -242,6 +248,7 @@ impl RunState {
                 self.best_score = Some(record.best_score);
                 self.best_step = record.best_step;
                 let step = self.step_mut(record.at, now);
+                step.current_hash.clone_from(current_hash);
                 step.record = Some((**record).clone());
                 step.finished_at = Some(now);
             }
@@ -292,15 +299,25 @@ impl RunState {
     }
 
     /// Answers whose shape the step shows; the others come again in the event of their stage.
-    fn optimizer_answered(&mut self, at: StepRef, stage: &str, answer: Option<&serde_json::Value>, now: u64) {
+    fn optimizer_answered(
+        &mut self,
+        at: StepRef,
+        stage: &str,
+        path: &str,
+        answer: Option<&serde_json::Value>,
+        now: u64,
+    ) {
         let Some(answer) = answer else { return };
         match stage {
             "lr_autonomous" => {
                 self.step_mut(at, now).lr_decision = serde_json::from_value(answer.clone()).ok();
             }
             "deep_probe" => {
-                let probe = serde_json::from_value(answer.clone()).ok();
-                self.step_mut(at, now).probes.extend(probe);
+                let step = self.step_mut(at, now);
+                if let Ok(answer) = serde_json::from_value(answer.clone()) {
+                    let batch = batch_segment(path).unwrap_or(step.probes.len());
+                    step.probes.push(BatchProbe { batch, answer });
+                }
             }
             _ => {}
         }
@@ -344,5 +361,49 @@ impl RunState {
         {
             review.deadline = review.timeout_s.map(|seconds| now + seconds * 1000);
         }
+    }
+}
+
+/// The update mode of a resolved configuration; journals without one edit the text.
+fn update_mode(config: &serde_json::Value) -> UpdateMode {
+    let named = config.pointer("/optimizer/skill_update_mode");
+    named.and_then(|name| serde_json::from_value(name.clone()).ok()).unwrap_or_default()
+}
+
+/// Batch of a rollout whose step has several, from its effect path `…/rollout/b1/ITEM#0`. The id may hold anything.
+fn rollout_batch(path: &str, item: &str) -> Option<usize> {
+    let (before, _repeat) = path.rsplit_once('#')?;
+    batch_of(before.strip_suffix(item)?.strip_suffix('/')?.rsplit('/').next()?)
+}
+
+/// Batch that an optimizer call's path names: `…/analyst/b1/fail000`.
+fn batch_segment(path: &str) -> Option<usize> {
+    path.split('/').find_map(batch_of)
+}
+
+fn batch_of(segment: &str) -> Option<usize> {
+    segment.strip_prefix('b').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_read_from_effect_paths_whatever_the_items_are_called() {
+        assert_eq!(rollout_batch("e01/s001/rollout/b1/q#7#0", "q#7"), Some(1));
+        assert_eq!(rollout_batch("e01/s001/rollout/b1/b2/x#0", "b2/x"), Some(1));
+        assert_eq!(rollout_batch("e01/s001/rollout/b2/x#0", "b2/x"), None);
+        assert_eq!(rollout_batch("e01/s001/rollout/q1#0", "q1"), None);
+        assert_eq!(rollout_batch("r1", "q1"), None);
+        assert_eq!(batch_segment("e01/s001/analyst/b12/fail000"), Some(12));
+        assert_eq!(batch_segment("e01/s001/bad/b"), None);
+    }
+
+    #[test]
+    fn the_update_mode_is_that_of_the_configuration() {
+        let config = serde_json::json!({ "optimizer": { "skill_update_mode": "full_rewrite_minibatch" } });
+        assert_eq!(update_mode(&config), UpdateMode::FullRewriteMinibatch);
+        assert_eq!(update_mode(&serde_json::Value::Null), UpdateMode::Patch);
     }
 }

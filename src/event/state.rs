@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{EndStatus, EvalPurpose, ItemResult, LogLevel, Ranking, RejectedEdit, RunPlan, TestOutcome};
 use crate::domain::{
-    AppendixFlush, Author, Decision, DeepProbe, Edit, EditReport, EpochStage, FailureNote, GateDecision,
-    GateScore, LrDecision, Patch, Phase, ReviewClose, ReviewMode, Rewrite, Skill, SourceType, StepRecord,
-    StepRef, TimeoutPolicy, Usage,
+    AppendixFlush, Author, Decision, Edit, EditReport, EpochStage, FailureNote, GateDecision, GateScore,
+    LrDecision, Patch, Phase, ProbeAnswer, ReviewClose, ReviewMode, Rewrite, Skill, SourceType, StepRecord,
+    StepRef, TimeoutPolicy, UpdateMode, Usage,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +19,8 @@ pub struct RunInfo {
     pub plan: RunPlan,
     /// Unix milliseconds of `run_started`.
     pub started_at: u64,
+    #[serde(default)]
+    pub update_mode: UpdateMode,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -77,6 +79,9 @@ pub struct ReviewState {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
     pub source: SourceType,
+    /// Counts from 0 in each batch of a step.
+    #[serde(default)]
+    pub batch: usize,
     pub minibatch: usize,
     pub items: Vec<String>,
     pub patch: Option<Patch>,
@@ -96,6 +101,9 @@ pub struct StepState {
     pub at: StepRef,
     pub phase: Option<Phase>,
     pub rollouts: Vec<ItemResult>,
+    /// Where each batch begins in `rollouts`; empty for a step of one batch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batch_starts: Vec<usize>,
     pub analyses: Vec<Analysis>,
     pub merged: Option<Patch>,
     #[serde(default)]
@@ -112,17 +120,27 @@ pub struct StepState {
     #[serde(default)]
     pub regions_restored: bool,
     #[serde(default)]
-    pub probes: Vec<DeepProbe>,
+    pub probes: Vec<BatchProbe>,
     #[serde(default)]
     pub appendix: Option<AppendixFlush>,
     /// Id of the candidate's evaluation in [`RunState::evals`].
     pub eval: Option<String>,
     pub gate: Option<GateDecision>,
     pub record: Option<StepRecord>,
+    /// The current skill after the step; empty until it has finished.
+    #[serde(default)]
+    pub current_hash: String,
     /// Unix milliseconds: first event and the start of each phase seen.
     pub started_at: u64,
     pub finished_at: Option<u64>,
     pub phase_starts: Vec<(Phase, u64)>,
+}
+
+/// The probe of one batch of a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BatchProbe {
+    pub batch: usize,
+    pub answer: ProbeAnswer,
 }
 
 /// A finished stage between two epochs.

@@ -175,6 +175,8 @@ mod tests {
             .collect();
         let best = GateScore { hard: best, soft: best, gate: best, n: current.len(), done: current.len() };
         gate_decision(&GateInput {
+            candidate_bonus: 0.0,
+            current_bonus: 0.0,
             metric: GateMetric::Hard,
             mixed_weight: 0.5,
             use_gate,

@@ -4,12 +4,16 @@
 mod curtailment;
 mod decision;
 mod density;
+mod repeats;
 mod score;
 mod statistics;
 
 pub use curtailment::{Curtailment, Side, evaluation_order};
 pub use decision::{GateInput, GateItem, Measurement, decide_strict, gate_decision};
 pub use density::{LEADING_WORDS, density, with_density};
+pub use repeats::{
+    Estimate, RepeatSummary, graded_interval, item_means, passed, rate_interval, repeat_summary,
+};
 pub use score::{best_case, gate_score, item_score, summarize};
 pub use statistics::{
     PairedGain, betting_wealth, exact_p, mid_p, mixture_e_value, paired_gain, paired_interval,

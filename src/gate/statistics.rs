@@ -4,7 +4,7 @@
 use crate::domain::ExactSum;
 
 /// Two-sided 95 % point of the normal distribution.
-const Z95: f64 = 1.959_963_984_540_054;
+pub(super) const Z95: f64 = 1.959_963_984_540_054;
 
 /// ln P(Bin(m, 1/2) = k).
 fn ln_half_binomial(m: usize, k: usize) -> f64 {
@@ -57,12 +57,12 @@ pub fn mixture_e_value(gains: usize, losses: usize) -> f64 {
     ln_scale.exp() * half_binomial(m + 1, 0, gains)
 }
 
-/// Wilson's score interval (1927) of a rate, 95 %. `passed` may be fractional; (0, 1) for n = 0.
-pub fn wilson_interval(passed: f64, n: usize) -> (f64, f64) {
-    if n == 0 {
+/// Wilson's score interval (1927) of a rate, 95 %. Both may be fractional; (0, 1) for n = 0.
+pub fn wilson_interval(passed: f64, n: f64) -> (f64, f64) {
+    if n.is_nan() || n <= 0.0 {
         return (0.0, 1.0);
     }
-    let (n, z2) = (n as f64, Z95 * Z95);
+    let z2 = Z95 * Z95;
     let rate = passed / n;
     let centre = (rate + z2 / (2.0 * n)) / (1.0 + z2 / n);
     let half = Z95 / (1.0 + z2 / n) * (rate * (1.0 - rate) / n + z2 / (4.0 * n * n)).sqrt();
@@ -180,11 +180,11 @@ mod tests {
 
     #[test]
     fn wilson_matches_published_values() {
-        let (low, high) = wilson_interval(8.0, 10);
+        let (low, high) = wilson_interval(8.0, 10.0);
         assert!((low - 0.4902).abs() < 5e-5 && (high - 0.9433).abs() < 5e-5, "{low} {high}");
-        assert_eq!(wilson_interval(0.0, 5).0, 0.0);
-        assert_eq!(wilson_interval(5.0, 5).1, 1.0);
-        assert_eq!(wilson_interval(0.0, 0), (0.0, 1.0));
+        assert_eq!(wilson_interval(0.0, 5.0).0, 0.0);
+        assert_eq!(wilson_interval(5.0, 5.0).1, 1.0);
+        assert_eq!(wilson_interval(0.0, 0.0), (0.0, 1.0));
     }
 
     #[test]

@@ -66,6 +66,10 @@ pub enum SetupError {
     EditSearchTarget,
     #[error("model.{role}.backend = \"{backend}\" needs the local worker, which was not started")]
     NoWorker { role: &'static str, backend: &'static str },
+    #[error(
+        "model.{role}.backend = \"{backend}\" is not part of this version; use openai_chat with the address of a server, or local"
+    )]
+    NotInThisVersion { role: &'static str, backend: &'static str },
     #[error("model.replay_from: {0}")]
     Replay(ModelError),
     #[error(transparent)]
@@ -76,7 +80,9 @@ impl ModelStack {
     /// Whether the local worker must run: as a model, or as the scorer of the edit search.
     pub fn needs_local(config: &ModelConfig) -> bool {
         config.replay_from.is_empty()
-            && [&config.target, &config.optimizer].iter().any(|role| role.backend != Backend::OpenaiChat)
+            && [&config.target, &config.optimizer]
+                .iter()
+                .any(|role| matches!(role.backend, Backend::Local | Backend::EditSearch))
     }
 
     /// # Errors
@@ -128,6 +134,16 @@ impl StackParts<'_> {
                 let local = self.local(role, "edit_search")?;
                 let model = EditSearch::new(local.likelihood, local.chat.label());
                 self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
+            }
+            Backend::ClaudeChat
+            | Backend::QwenChat
+            | Backend::MinimaxChat
+            | Backend::CopilotChat
+            | Backend::CodexExec
+            | Backend::ClaudeCodeExec
+            | Backend::CursorExec
+            | Backend::CopilotExec => {
+                Err(SetupError::NotInThisVersion { role: role.name(), backend: config.backend.word() })
             }
         }
     }

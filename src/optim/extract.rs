@@ -1,6 +1,8 @@
 //! Finds the JSON value in a model's reply. Owns where it may stand (fence, prose around it) and which slips are read
 //! past; must not judge what it says, and never guesses where a reply could mean two things.
 
+use std::ops::Range;
+
 use serde_json::Value;
 
 /// The first fenced JSON value, else the span from the first `{` to the last `}`; each must parse, if need be after
@@ -11,6 +13,37 @@ pub fn extract_json(reply: &str) -> Option<Value> {
         let (start, end) = (reply.find('{')?, reply.rfind('}')?);
         parse(reply.get(start..=end)?)
     })
+}
+
+/// The first fenced JSON value, else the only list at the top level of the text that parses.
+pub fn extract_json_array(reply: &str) -> Option<Value> {
+    let reply = reply.rsplit_once("</think>").map_or(reply, |(_, answer)| answer);
+    fenced(reply).and_then(parse).or_else(|| {
+        let outer = brackets(reply).into_iter().filter(|span| reply[span.clone()].starts_with('['));
+        let mut lists = outer.filter_map(|span| parse(&reply[span]));
+        lists.next().filter(|_| lists.next().is_none())
+    })
+}
+
+/// Balanced `{…}` and `[…]` that lie in no other one, outside of quotes. A bracket without a partner counts as text.
+fn brackets(text: &str) -> Vec<Range<usize>> {
+    let (mut open, mut outer) = (Vec::new(), Vec::<Range<usize>>::new());
+    let (mut in_string, mut escaped) = (false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' | '[' if !in_string => open.push((at, if c == '{' { '}' } else { ']' })),
+            '}' | ']' if !in_string => {
+                if let Some((start, _)) = open.pop_if(|(_, close)| *close == c) {
+                    while outer.pop_if(|inner| inner.start > start).is_some() {}
+                    outer.push(start..at + 1);
+                }
+            }
+            _ => {}
+        }
+        in_string ^= c == '"' && !escaped;
+        escaped = in_string && c == '\\' && !escaped;
+    }
+    outer
 }
 
 fn parse(text: &str) -> Option<Value> {

@@ -1,7 +1,11 @@
 //! The hierarchical merge of patches as a state machine that the engine drives. Owns which patches are merged
-//! together and what happens to a failed merge; must not call a model.
+//! together, how a merge reply is read and what happens to a failed merge; must not call a model.
 
-use crate::domain::{Edit, Patch};
+use serde_json::Value;
+
+use super::proposal::proposal;
+use super::reply::{ReplyFault, list, object, source, text, whole_number};
+use crate::domain::{Edit, Patch, SourceType, UpdateMode};
 
 /// One merge call: at least two patches, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +75,66 @@ fn concatenated(patches: &[Patch], level: u32) -> Patch {
     }
 }
 
+/// Reads a merge reply. `level` is stamped on every proposal (`None` for the final merge). One equal to one of `merged`
+/// inherits what the reply leaves out; any other is motivated by the items of all of them. A single malformed proposal
+/// refuses the reply, and so does an empty list: the unmerged proposals are worth more than a gap.
+pub fn merge_reply(
+    reply: &str,
+    mode: UpdateMode,
+    level: Option<u32>,
+    origin: Option<SourceType>,
+    merged: &[Patch],
+) -> Result<Patch, ReplyFault> {
+    let reply = object(reply)?;
+    let items = list(&reply, mode.items_key())?;
+    let parents: Vec<&Edit> = merged.iter().flat_map(|patch| &patch.edits).collect();
+    if items.is_empty() && !parents.is_empty() {
+        return Err(ReplyFault::EmptyMerge);
+    }
+    let mut edits = Vec::with_capacity(items.len());
+    for (position, item) in items.iter().enumerate() {
+        let bad = |reason| ReplyFault::BadItem { noun: mode.noun(), number: position + 1, reason };
+        let mut edit = proposal(item, mode).map_err(bad)?;
+        inherit(&mut edit, item, &parents);
+        if let Some(origin) = origin {
+            edit.source_type = origin;
+        }
+        if level.is_some() {
+            edit.merge_level = level;
+        }
+        edits.push(edit);
+    }
+    Ok(Patch { reasoning: text(&reply, "reasoning"), edits })
+}
+
+fn inherit(edit: &mut Edit, item: &Value, parents: &[&Edit]) {
+    let same = |parent: &&&Edit| {
+        parent.op == edit.op && parent.target == edit.target && parent.content.trim() == edit.content.trim()
+    };
+    let twin = parents.iter().find(same).copied();
+    let known = |id: &String| parents.iter().any(|parent| parent.motivated_by.contains(id));
+    edit.motivated_by.retain(known);
+    if edit.motivated_by.is_empty() {
+        let origins = twin.map_or_else(|| parents.to_vec(), |twin| vec![twin]);
+        for id in origins.into_iter().flat_map(|parent| &parent.motivated_by) {
+            if !edit.motivated_by.contains(id) {
+                edit.motivated_by.push(id.clone());
+            }
+        }
+    }
+    let Some(twin) = twin else { return };
+    if edit.rationale.is_empty() {
+        edit.rationale.clone_from(&twin.rationale);
+    }
+    edit.priority = edit.priority.or(twin.priority);
+    if item.get("support_count").and_then(whole_number).is_none() {
+        edit.support_count = twin.support_count;
+    }
+    if item.get("source_type").and_then(source).is_none() {
+        edit.source_type = twin.source_type;
+    }
+}
+
 /// How the merged failure patch and the merged success patch become one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FinalMerge {
@@ -101,6 +165,8 @@ pub fn final_fallback([failure, success]: [Patch; 2]) -> Patch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::EditOp;
+    use serde_json::json;
 
     fn patch(name: &str) -> Patch {
         let edit = serde_json::json!({"op": "append", "content": name});
@@ -133,5 +199,58 @@ mod tests {
         plan.complete([None]);
         let levels: Vec<_> = plan.finish().edits.iter().map(|edit| edit.merge_level).collect();
         assert_eq!(levels, [Some(9), Some(1)]);
+    }
+
+    fn parents() -> Vec<Patch> {
+        let edit = |content: &str, support_count, source_type, items: &[&str]| Edit {
+            priority: None,
+            op: EditOp::Append,
+            target: String::new(),
+            content: content.into(),
+            support_count,
+            source_type,
+            merge_level: None,
+            rationale: format!("for {content}"),
+            motivated_by: items.iter().map(|item| (*item).to_owned()).collect(),
+        };
+        let patch = |edit| Patch { reasoning: String::new(), edits: vec![edit] };
+        vec![
+            patch(edit("a", 3, SourceType::Failure, &["t1", "t2"])),
+            patch(edit("b", 2, SourceType::Success, &["t2", "t3"])),
+        ]
+    }
+
+    fn merge(reply: Value, level: Option<u32>, source: Option<SourceType>) -> Result<Patch, ReplyFault> {
+        merge_reply(&reply.to_string(), UpdateMode::Patch, level, source, &parents())
+    }
+
+    #[test]
+    fn an_unchanged_edit_keeps_where_it_comes_from() {
+        let merged = merge(json!({"edits": [{"op": "append", "content": " b\n"}]}), None, None).unwrap();
+        let edit = &merged.edits[0];
+        assert_eq!((edit.support_count, edit.source_type, edit.merge_level), (2, SourceType::Success, None));
+        assert_eq!((edit.motivated_by.join(" "), edit.rationale.as_str()), ("t2 t3".into(), "for b"));
+    }
+
+    #[test]
+    fn a_new_edit_is_motivated_by_all_that_were_merged() {
+        let reply =
+            json!({"edits": [{"op": "append", "content": "ab", "support_count": 5, "merge_level": 7}]});
+        let merged = merge(reply, Some(1), Some(SourceType::Failure)).unwrap();
+        let edit = &merged.edits[0];
+        assert_eq!((edit.support_count, edit.merge_level), (5, Some(1)));
+        assert_eq!(edit.motivated_by, ["t1", "t2", "t3"]);
+        let reply = json!({"edits": [{"op": "append", "content": "ab", "motivated_by": ["t3", "made up"]}]});
+        assert_eq!(merge(reply, None, None).unwrap().edits[0].motivated_by, ["t3"]);
+    }
+
+    #[test]
+    fn a_merge_reply_that_loses_or_breaks_edits_is_refused() {
+        assert_eq!(merge(json!({"edits": []}), Some(1), None), Err(ReplyFault::EmptyMerge));
+        let broken = merge(json!({"edits": [{"op": "append", "content": "a"}, "b"]}), Some(1), None);
+        let reason = "a text instead of an object".to_owned();
+        assert_eq!(broken, Err(ReplyFault::BadItem { noun: "edit", number: 2, reason }));
+        assert_eq!(merge(json!({"reasoning": "x"}), None, None), Err(ReplyFault::Missing { key: "edits" }));
+        assert_eq!(merge_reply("{\"edits\": []}", UpdateMode::Patch, None, None, &[]), Ok(Patch::default()));
     }
 }

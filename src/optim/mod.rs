@@ -1,28 +1,45 @@
-//! Pure steps of the text optimiser: minibatches, prompts, reply parsing, merge, selection, schedule, edit
-//! application, step memory. No IO, no async, no model calls: the engine makes the calls and feeds the replies back.
+//! Pure steps of the text optimiser: minibatches, prompts, replies, merge, selection, schedules, updates, memory, and
+//! the stages between epochs. No IO, no async, no model calls: the engine makes the calls and feeds the replies back.
 
+mod analyst;
+mod appendix;
 mod apply;
 mod extract;
+mod lr;
 mod memory;
 mod merge;
 mod minibatch;
 mod prompts;
+mod proposal;
 mod region;
 mod reply;
+mod rewrite;
 mod schedule;
 mod select;
+mod slow_update;
 mod stub;
-pub use stub::*;
 
+pub use analyst::{AnalystReply, analyst_reply};
+pub use appendix::{
+    NoteUnion, appendix_notes, consolidated_notes, has_appendix, union_notes, with_appendix,
+    with_empty_appendix,
+};
 pub use apply::{Applied, MissingAnchor, apply_edits};
-pub use extract::extract_json;
+pub use extract::{extract_json, extract_json_array};
+pub use lr::{lr_decision, lr_fallback};
 pub use memory::{
     FailedItem, MinibatchNotes, failed_attempt, failure_patterns, memory_text, reviewer_refusal,
 };
-pub use merge::{FinalMerge, MergePlan, MergeTask, final_fallback, final_merge};
+pub use merge::{FinalMerge, MergePlan, MergeTask, final_fallback, final_merge, merge_reply};
 pub use minibatch::{Minibatch, minibatches};
 pub use prompts::optimizer_prompt;
 pub use region::outside as outside_regions;
-pub use reply::{AnalystReply, ReplyFault, analyst_reply, merge_reply};
+pub use reply::ReplyFault;
+pub use rewrite::{full_rewrite, rewrite_reply, with_regions_of};
 pub use schedule::edit_budget;
 pub use select::{Selection, first_edits, ranked_edits, within_budget};
+pub use slow_update::{
+    has_slow_update, slow_update_reply, slow_update_text, with_empty_slow_update, with_slow_update,
+    without_slow_update,
+};
+pub use stub::*;

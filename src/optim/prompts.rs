@@ -155,7 +155,7 @@ mod tests {
     use super::super::memory::reviewer_refusal;
     use super::super::ranked_edits;
     use super::super::region::MARKERS;
-    use super::super::reply::{analyst_reply, merge_reply};
+    use super::super::{analyst_reply, merge_reply};
     use super::*;
     use crate::domain::Edit;
 
@@ -254,10 +254,12 @@ mod tests {
                 .replace("[edit, …]", r#"[{"op": "append", "content": "c"}]"#)
                 .replace("number of trajectories you read", "1");
             let result = match &brief {
-                Brief::Analyze { source, budget, .. } => {
-                    analyst_reply(&example, *source, *budget, &[]).map(|reply| reply.patch)
+                Brief::Analyze { mode, source, budget, .. } => {
+                    analyst_reply(&example, *mode, *source, *budget, &[]).map(|reply| reply.patch)
                 }
-                Brief::Merge { source, patches, .. } => merge_reply(&example, None, *source, patches),
+                Brief::Merge { mode, source, patches, .. } => {
+                    merge_reply(&example, *mode, None, *source, patches)
+                }
                 Brief::Rank { patch, .. } => {
                     ranked_edits(patch, 1, &example).map(|selection| selection.patch)
                 }

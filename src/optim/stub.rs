@@ -2,33 +2,6 @@
 use super::reply::ReplyFault;
 use crate::domain::*;
 use std::collections::BTreeMap;
-pub fn lr_decision(_: &str, _: usize) -> Result<LrDecision, ReplyFault> {
-    Err(ReplyFault::NoJson)
-}
-pub fn lr_fallback(_: usize, _: &str, _: Option<String>) -> LrDecision {
-    LrDecision::default()
-}
-pub fn rewrite_reply(_: &str) -> Result<Rewrite, ReplyFault> {
-    Err(ReplyFault::NoJson)
-}
-pub fn first_rewrite(_: &[Edit]) -> Option<Rewrite> {
-    None
-}
-pub fn with_regions_of(n: &str, _: &str) -> (String, bool) {
-    (n.into(), false)
-}
-pub fn slow_update_reply(_: &str) -> Result<(String, String), ReplyFault> {
-    Err(ReplyFault::NoJson)
-}
-pub fn with_empty_slow_update(s: &str) -> String {
-    s.into()
-}
-pub fn slow_update_text(s: &str) -> String {
-    String::new()
-}
-pub fn with_slow_update(s: &str, c: &str) -> String {
-    format!("{s}{c}")
-}
 pub struct PairInput<'a> {
     pub item: &'a Item,
     pub prev: Option<&'a Rollout>,
@@ -69,25 +42,6 @@ pub fn representatives(_: &[bool], _: &[&str], _: usize, _: usize, _: u64) -> Ve
     vec![]
 }
 pub fn probe_reply(_: &str, _: &[String], _: Option<u64>) -> Result<DeepProbe, ReplyFault> {
-    Err(ReplyFault::NoJson)
-}
-pub fn with_empty_appendix(s: &str) -> String {
-    s.into()
-}
-pub fn appendix_notes(_: &str) -> Vec<String> {
-    vec![]
-}
-pub fn with_appendix(s: &str, _: &[String]) -> String {
-    s.into()
-}
-pub struct NoteUnion {
-    pub all: Vec<String>,
-    pub added: usize,
-}
-pub fn union_notes(_: &[String], n: &[String]) -> NoteUnion {
-    NoteUnion { all: n.to_vec(), added: n.len() }
-}
-pub fn consolidated_notes(_: &str, _: usize) -> Result<Vec<String>, ReplyFault> {
     Err(ReplyFault::NoJson)
 }
 pub struct Prompts;

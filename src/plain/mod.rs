@@ -1,11 +1,14 @@
 //! One event, one line of plain words: the Logs pane and the append-only renderer (`--plain`, no TTY, screen
-//! readers) speak with the same voice. Owns the wording; writes nothing itself and keeps no run state.
+//! readers) speak with the same voice; and tables of such words. Owns the wording; writes nothing itself and keeps no
+//! run state.
 
 mod describe;
 mod render;
+mod table;
 
 pub use describe::{
     bounded, bounded_gain, clock, count, describe, duration, edit_title, measured_part, score, signed,
     tokens, verdict_word,
 };
 pub use render::PlainRenderer;
+pub use table::{Align, Column, left, markdown, markdown_table, right, text_table};

@@ -12,7 +12,7 @@ mod run_dir;
 mod runs;
 mod snapshot;
 
-pub use artifacts::{project, write_run, write_step};
+pub use artifacts::{project, write_epoch, write_rollouts, write_run, write_step};
 pub use error::StoreError;
 pub use file::atomic_write;
 pub use item_path::{decode_item_id, encode_item_id};

@@ -4,6 +4,7 @@
 //! case is passed over in silence.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod config;
 mod data;
 mod gate;
 mod optim;
@@ -20,6 +21,8 @@ const GROUPS: &[(&str, Runner, &[&str])] = &[
     ("aggregate", optim::aggregate, &["stage", "max_completion_tokens", "retries"]),
     ("apply_patch", optim::apply_patch, &["error"]),
     ("batches", data::batches, &[]),
+    ("config", config::config, &[]),
+    ("config_shipped", config::config_shipped, &[]),
     ("gate", gate::gate, &[]),
     ("json_extract", optim::json_extract, &[]),
     ("optimizer_calls", optim::optimizer_calls, &["call"]),
@@ -30,6 +33,7 @@ const GROUPS: &[(&str, Runner, &[&str])] = &[
     ("searchqa", data::searchqa, &["sub_em"]),
     ("split_counts", data::split_counts_and_ratios, &[]),
     ("trainer_misc", optim::trainer_misc, &[]),
+    ("update_modes", config::update_modes, &[]),
 ];
 
 #[derive(Deserialize)]

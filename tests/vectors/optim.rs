@@ -1,7 +1,7 @@
 //! Answers the vectors of the text optimiser's pure steps.
 
 use planish::config::Scheduler;
-use planish::domain::{Edit, FailureNote, Patch, SourceType, StepMemory};
+use planish::domain::{Edit, FailureNote, Patch, SourceType, StepMemory, UpdateMode};
 use planish::optim::{
     FailedItem, FinalMerge, MergePlan, MinibatchNotes, MissingAnchor, analyst_reply, apply_edits,
     edit_budget, extract_json, failed_attempt, failure_patterns, final_fallback, final_merge, first_edits,
@@ -41,7 +41,8 @@ pub fn scheduler(case: &Case) -> Option<Value> {
 /// Edits reach the update stage through an analyst's reply.
 pub fn apply_patch(case: &Case) -> Option<Value> {
     let reply = json!({"patch": {"edits": case.input["edits"]}}).to_string();
-    let edits = analyst_reply(&reply, SourceType::Failure, usize::MAX, &[]).map(|reply| reply.patch.edits);
+    let edits = analyst_reply(&reply, UpdateMode::Patch, SourceType::Failure, usize::MAX, &[])
+        .map(|reply| reply.patch.edits);
     let applied = apply_edits(case.text("skill"), &edits.unwrap_or_default(), MissingAnchor::Append);
     Some(json!({"skill": applied.skill, "report": applied.report.rows}))
 }
@@ -93,7 +94,7 @@ pub fn reflect(case: &Case) -> Option<Value> {
                     SourceType::Success => ("success", case.text("reply_success")),
                 };
                 calls.push(json!({"kind": kind, "ids": shown}));
-                if let Ok(reply) = analyst_reply(reply, group.source, 2, &shown) {
+                if let Ok(reply) = analyst_reply(reply, UpdateMode::Patch, group.source, 2, &shown) {
                     patches.push(json!({"patch": reply.patch, "source_type": kind}));
                 }
             }
@@ -130,7 +131,8 @@ fn merge_trace(case: &Case) -> Value {
                 let joined =
                     json!({"reasoning": "m", "edits": [{"op": "append", "content": inputs.join("+")}]});
                 calls.push((task.level, inputs));
-                merge_reply(&joined.to_string(), Some(task.level), None, &task.patches).ok()
+                merge_reply(&joined.to_string(), UpdateMode::Patch, Some(task.level), None, &task.patches)
+                    .ok()
             })
             .collect();
         plan.complete(merged);
@@ -157,7 +159,7 @@ fn merge_patches(case: &Case) -> Value {
                 .map(|task| {
                     calls.push("batch");
                     let reply = replies.next().unwrap_or(EXCEPTION);
-                    merge_reply(reply, Some(task.level), Some(source), &task.patches).ok()
+                    merge_reply(reply, UpdateMode::Patch, Some(task.level), Some(source), &task.patches).ok()
                 })
                 .collect();
             plan.complete(results);
@@ -170,7 +172,7 @@ fn merge_patches(case: &Case) -> Value {
         FinalMerge::Ask(both) => {
             calls.push("final");
             let reply = replies.next().unwrap_or(EXCEPTION);
-            merge_reply(reply, None, None, &both).unwrap_or_else(|_| final_fallback(both))
+            merge_reply(reply, UpdateMode::Patch, None, None, &both).unwrap_or_else(|_| final_fallback(both))
         }
     };
     let calls: Vec<Value> = calls.iter().map(|kind| json!({"kind": kind})).collect();
@@ -185,7 +187,11 @@ fn normalise_patches(case: &Case) -> Value {
             Some("success") => SourceType::Success,
             _ => SourceType::Failure,
         };
-        let Ok(reply) = analyst_reply(&raw.to_string(), source, usize::MAX, &["t0".into()]) else { continue };
+        let Ok(reply) =
+            analyst_reply(&raw.to_string(), UpdateMode::Patch, source, usize::MAX, &["t0".into()])
+        else {
+            continue;
+        };
         if !reply.patch.edits.is_empty() {
             match source {
                 SourceType::Failure => failure.push(reply.patch),
@@ -210,7 +216,7 @@ pub fn trainer_misc(case: &Case) -> Option<Value> {
             let summary = case.input.get("minibatch_fail_000.failure_summary").cloned();
             let reply = json!({"failure_summary": summary, "patch": {"edits": []}}).to_string();
             let notes: Vec<FailureNote> =
-                analyst_reply(&reply, SourceType::Failure, 1, &[]).unwrap().failures;
+                analyst_reply(&reply, UpdateMode::Patch, SourceType::Failure, 1, &[]).unwrap().failures;
             let patterns = failure_patterns(&failures, &[MinibatchNotes { items: &[], notes: &notes }]);
             let row = |(pattern, count, ids): (String, usize, Vec<String>)| json!({"pattern": pattern, "count": count, "task_ids": ids});
             Some(patterns.into_iter().map(row).collect())
@@ -221,7 +227,7 @@ pub fn trainer_misc(case: &Case) -> Option<Value> {
         }
         "format_step_buffer_empty" => Some(json!(memory_text(&[]))),
         "task_type_buckets" => super::gate::task_type_buckets(case),
-        _ => None,
+        _ => super::config::trainer(case),
     }
 }
 

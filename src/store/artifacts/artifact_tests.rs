@@ -393,7 +393,7 @@ fn a_finished_run_has_skillopts_files() {
 #[test]
 fn skills_follow_the_gate() {
     let (_root, run) = run();
-    write_run(&run, &RunState::fold(&records())).unwrap();
+    project(&run, &RunState::fold(&records())).unwrap();
     assert_eq!(read_text(&run, "skills/skill_v0000.md"), "seed\n");
     assert_eq!(read_text(&run, "skills/skill_v0001.md"), "seed\nRULE\n");
     assert_eq!(read_text(&run, "skills/skill_v0002.md"), "seed\nRULE\n");
@@ -418,6 +418,7 @@ fn history_rows_have_skillopts_fields_in_order_with_the_journals_times() {
             "rollout_hard",
             "rollout_soft",
             "rollout_n",
+            "accumulation_batches",
             "n_patches",
             "n_failure_patches",
             "n_success_patches",
@@ -567,6 +568,7 @@ fn projecting_along_the_way_or_at_the_end_gives_the_same_bytes() {
         state.apply(record);
         write_run(&stepwise, &state).unwrap();
         write_step(&stepwise, &state, state.at.step).unwrap();
+        write_epoch(&stepwise, &state, state.at.epoch).unwrap();
         let ended = matches!(state.status, RunStatus::Ended { .. });
         assert_eq!(stepwise.path().join("summary.json").exists(), ended, "event {}", record.seq);
     }

@@ -7,8 +7,15 @@ use crate::event::RunState;
 
 /// Flat config of the run plus what its plan derived from it.
 pub(super) fn flat_config(config: &Config, state: &RunState) -> Map<String, Value> {
-    let mut flat: Map<String, Value> =
-        config::flatten(config).into_iter().map(|(key, value)| (flat_name(key.path), value)).collect();
+    let mut flat: Map<String, Value> = config::flatten(config)
+        .into_iter()
+        .map(|(key, value)| (config::flat_name(key.path), value))
+        .collect();
+    if config.env.benchmark.name == config::Benchmark::None {
+        // Whoever reads this file looks for the environment under one name.
+        let kind = flat.get("env_kind").cloned().unwrap_or_default();
+        flat.insert("env".into(), kind);
+    }
     if let Some(info) = &state.info {
         let plan = &info.plan;
         flat.insert("train_size".into(), json!(plan.train));
@@ -18,25 +25,6 @@ pub(super) fn flat_config(config: &Config, state: &RunState) -> Map<String, Valu
         flat.insert("samples_per_epoch".into(), json!(plan.train));
     }
     flat
-}
-
-/// SkillOpt's flat name where it has one; else the last part of the key, with its section where that alone would
-/// be unclear.
-fn flat_name(key: &str) -> String {
-    match key {
-        "env.kind" => "env".into(),
-        "optimizer.learning_rate" => "edit_budget".into(),
-        "optimizer.min_learning_rate" => "min_edit_budget".into(),
-        _ => {
-            let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
-            match section {
-                "model.target" => format!("target_{name}"),
-                "model.optimizer" => format!("optimizer_{name}"),
-                "run" | "review" | "budget" => format!("{section}_{name}"),
-                _ => name.into(),
-            }
-        }
-    }
 }
 
 #[cfg(test)]

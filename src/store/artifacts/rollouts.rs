@@ -3,25 +3,51 @@
 use serde_json::{Map, Value, json};
 
 use super::Output;
-use crate::domain::{Bucket, Rollout, TypeBuckets};
+use crate::domain::{Bucket, Rollout, Split, Turn, TypeBuckets};
 use crate::event::{EvalState, ItemResult};
 use crate::store::{StoreError, encode_item_id};
 
-/// Writes the folder; results keep the given order.
+/// Writes the folder; results keep the given order. `results.jsonl` comes last, so a folder that has it is whole.
 pub(super) fn write<'a>(
     output: &Output,
     folder: &str,
     results: impl IntoIterator<Item = &'a ItemResult>,
 ) -> Result<(), StoreError> {
-    let mut rows = String::new();
-    for result in results {
-        rows.push_str(&row(result).to_string());
+    write_rows(output, folder, results.into_iter().map(|result| (row(result), result)))
+}
+
+/// Writes the root itself as such a folder; every row names its split.
+pub(super) fn write_with_split<'a>(
+    output: &Output,
+    results: impl IntoIterator<Item = (Split, &'a ItemResult)>,
+) -> Result<(), StoreError> {
+    let rows = results.into_iter().map(|(split, result)| {
+        let mut row = row(result);
+        row["split"] = json!(split);
+        (row, result)
+    });
+    write_rows(output, ".", rows)
+}
+
+fn write_rows<'a>(
+    output: &Output,
+    folder: &str,
+    results: impl Iterator<Item = (Value, &'a ItemResult)>,
+) -> Result<(), StoreError> {
+    let (mut rows, mut rollouts) = (String::new(), Vec::new());
+    for (row, result) in results {
+        rows.push_str(&row.to_string());
         rows.push('\n');
-        if let ItemResult::Scored(rollout) = result {
-            write_prediction(output, folder, rollout)?;
-        }
+        rollouts.extend(result.rollout());
     }
-    output.text(&format!("{folder}/results.jsonl"), &rows)
+    let name = format!("{folder}/results.jsonl");
+    if output.holds(&name, &rows) {
+        return Ok(());
+    }
+    for rollout in rollouts {
+        write_prediction(output, folder, rollout)?;
+    }
+    output.text(&name, &rows)
 }
 
 /// Writes an evaluation in the order of its split, whatever order its items were measured in.
@@ -65,7 +91,7 @@ fn row(result: &ItemResult) -> Value {
             "response": rollout.reply,
             "fail_reason": if rollout.score.failed() { rollout.score.reason.as_str() } else { "" },
             "agent_ok": true,
-            "n_turns": 1,
+            "n_turns": rollout.turns.len().max(1),
             "finish_reason": rollout.finish,
             "usage": rollout.usage,
             "ms": rollout.ms,
@@ -96,12 +122,35 @@ fn write_prediction(output: &Output, folder: &str, rollout: &Rollout) -> Result<
         rollout.score.soft,
         rollout.score.reason
     );
-    let conversation = json!([
-        { "type": "message", "turn": 1, "content": rollout.reply },
-        { "role": "system", "content": verdict },
-    ]);
+    let mut conversation: Vec<Value> = rollout.turns.iter().map(turn).collect();
+    if conversation.is_empty() {
+        conversation.push(json!({ "type": "message", "turn": 1, "content": rollout.reply }));
+    }
+    if !rollout.turns.iter().any(|turn| matches!(turn, Turn::Verification { .. })) {
+        conversation.push(json!({ "role": "system", "content": verdict }));
+    }
+    let conversation = Value::Array(conversation);
     output.transcript(&format!("{folder}/conversation.json"), format!("{conversation:#}\n").as_bytes())?;
     let system = rollout.system_prompt.as_bytes();
     output.transcript(&format!("{folder}/target_system_prompt.txt"), system)?;
     output.transcript(&format!("{folder}/target_user_prompt.txt"), rollout.user_prompt.as_bytes())
+}
+
+/// A turn as the analysts' side reads it.
+fn turn(turn: &Turn) -> Value {
+    match turn {
+        Turn::ToolCall { cmd, obs } => json!({ "type": "tool_call", "cmd": cmd, "obs": obs }),
+        Turn::Step { step, reasoning, action, feedback } => {
+            let mut told = json!({ "action": action, "env_feedback": feedback });
+            if let Some(step) = step {
+                told["step"] = json!(step);
+            }
+            if !reasoning.is_empty() {
+                told["reasoning"] = json!(reasoning);
+            }
+            told
+        }
+        Turn::Verification { content } => json!({ "role": "system", "content": content }),
+        Turn::Message { role, content } => json!({ "role": role, "content": content }),
+    }
 }

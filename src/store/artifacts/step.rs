@@ -1,23 +1,29 @@
-//! `steps/step_NNNN/`: what one step did, stage by stage.
+//! `steps/step_NNNN/`: what one step did, stage by stage, and its row of the history.
 
 use serde_json::{Map, Value, json};
 
-use super::{Output, rollouts};
-use crate::domain::{Edit, Phase, SourceType, Verdict};
-use crate::event::{ItemResult, RunState, StepState};
+use super::{Output, proposals, rollouts};
+use crate::domain::{Edit, Phase, Rewrite, SourceType, UpdateMode, Verdict};
+use crate::event::{Analysis, BatchProbe, EvalPurpose, EvalState, ItemResult, RunState, StepState};
 use crate::store::StoreError;
 
 pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Result<(), StoreError> {
+    let mode = mode(state);
     let folder = format!("steps/step_{:04}", step.at.step);
-    if !step.rollouts.is_empty() {
-        rollouts::write(output, &format!("{folder}/rollout"), &step.rollouts)?;
-    }
-    write_patches(output, &folder, step)?;
+    let file = |name: &str| format!("{folder}/{name}");
+    write_batches(output, state, step, &folder)?;
     if let Some(merged) = &step.merged {
-        output.json(&format!("{folder}/merged_patch.json"), merged)?;
+        output.json(&file("merged_patch.json"), &proposals::patch(mode, merged))?;
+    }
+    if let Some(decision) = &step.lr_decision {
+        output.json(&file("lr_decision.json"), decision)?;
     }
     if let Some(ranked) = &step.ranked {
-        output.json(&format!("{folder}/ranked_edits.json"), ranked)?;
+        let mut told = proposals::patch(mode, ranked);
+        if let Some(ranking) = &step.ranking {
+            told.insert("ranking_details".into(), json!(ranking));
+        }
+        output.json(&file("ranked_edits.json"), &told)?;
     }
     if let Some(review) = &step.review {
         let told = json!({
@@ -28,47 +34,158 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
             "edits": review.edits,
             "rejected": review.rejected,
         });
-        output.json(&format!("{folder}/review.json"), &told)?;
+        output.json(&file("review.json"), &told)?;
+    }
+    if let Some(rewrite) = &step.rewrite {
+        write_rewrite(output, mode, step, rewrite, &folder)?;
     }
     if let Some(candidate) = &step.candidate {
-        output.text(&format!("{folder}/candidate_skill.md"), &candidate.text)?;
+        output.text(&file("candidate_skill.md"), &candidate.text)?;
     }
-    if let Some(report) = &step.report {
-        output.json(&format!("{folder}/edit_apply_report.json"), &report.rows)?;
+    if let Some(report) = step.report.as_ref().filter(|report| report.total > 0) {
+        output.json(&file("edit_apply_report.json"), &report.rows)?;
     }
     if let Some(eval) = step.eval.as_ref().and_then(|eval| state.evals.get(eval)) {
-        rollouts::write_evaluation(output, &format!("{folder}/selection_eval"), eval)?;
+        rollouts::write_evaluation(output, &file("selection_eval"), eval)?;
+    }
+    for (_, eval) in evals_of(state, step, EvalPurpose::Rescore) {
+        rollouts::write_evaluation(output, &file("current_eval"), eval)?;
     }
     if let Some(gate) = &step.gate {
-        output.json(&format!("{folder}/gate.json"), gate)?;
+        output.json(&file("gate.json"), gate)?;
+    }
+    if let Some(appendix) = &step.appendix {
+        output.json(&file("appendix_notes.json"), appendix)?;
     }
     if let Some(record) = record(step) {
-        if let Some(digest) = digest(step) {
-            output.json(&format!("{folder}/trajectory_digest.json"), &digest)?;
+        if let Some(digest) = digest(mode, step) {
+            output.json(&file("trajectory_digest.json"), &digest)?;
         }
-        output.json(&format!("{folder}/step_record.json"), &record)?;
+        output.json(&file("step_record.json"), &record)?;
+    }
+    Ok(())
+}
+
+/// How the run changes its skill.
+pub(super) fn mode(state: &RunState) -> UpdateMode {
+    state.info.as_ref().map_or_else(UpdateMode::default, |info| info.update_mode)
+}
+
+/// The evaluations that a step made for a purpose, with their ids.
+fn evals_of<'a>(
+    state: &'a RunState,
+    step: &'a StepState,
+    purpose: EvalPurpose,
+) -> impl Iterator<Item = (&'a str, &'a EvalState)> {
+    let evals = state.evals.iter().map(|(id, eval)| (id.as_str(), eval));
+    evals.filter(move |(_, eval)| eval.purpose == purpose && eval.at.step == step.at.step)
+}
+
+/// Rollouts, patches and deep reflection, each batch in a folder of its own where the step has several.
+fn write_batches(
+    output: &Output,
+    state: &RunState,
+    step: &StepState,
+    folder: &str,
+) -> Result<(), StoreError> {
+    let mode = mode(state);
+    let several = !step.batch_starts.is_empty();
+    let of_batch = |batch: usize| if several { format!("{folder}/batch_{batch}") } else { folder.to_owned() };
+    for batch in 0..step.batch_starts.len().max(1) {
+        let start = step.batch_starts.get(batch).copied().unwrap_or(0);
+        let end = step.batch_starts.get(batch + 1).copied().unwrap_or(step.rollouts.len());
+        let results = step.rollouts.get(start..end).unwrap_or_default();
+        if !results.is_empty() {
+            rollouts::write(output, &format!("{}/rollout", of_batch(batch)), results)?;
+        }
+    }
+    for analysis in &step.analyses {
+        let deep = if analysis.deep { "/deep_reflect" } else { "" };
+        write_analysis(output, mode, analysis, &format!("{}{deep}", of_batch(analysis.batch)))?;
+    }
+    for probe in &step.probes {
+        let name = format!("{}/deep_reflect/probe.json", of_batch(probe.batch));
+        output.json(&name, &told_probe(probe))?;
+    }
+    for (id, eval) in evals_of(state, step, EvalPurpose::DeepProbe) {
+        let batch = id.rsplit_once("/b").and_then(|(_, number)| number.parse().ok()).unwrap_or(0);
+        rollouts::write_evaluation(output, &format!("{}/deep_reflect/rollout", of_batch(batch)), eval)?;
     }
     Ok(())
 }
 
 /// One file per minibatch with a usable patch; an unusable reply leaves no file.
-fn write_patches(output: &Output, folder: &str, step: &StepState) -> Result<(), StoreError> {
-    for analysis in &step.analyses {
-        let Some(patch) = &analysis.patch else { continue };
-        let kind = match analysis.source {
-            SourceType::Failure => "fail",
-            SourceType::Success => "succ",
-        };
-        let told = json!({
-            "batch_size": analysis.items.len(),
-            "items": analysis.items,
-            "note": analysis.note,
-            "patch": patch,
-            "source_type": analysis.source,
-        });
-        output.json(&format!("{folder}/patches/minibatch_{kind}_{:03}.json", analysis.minibatch), &told)?;
+fn write_analysis(
+    output: &Output,
+    mode: UpdateMode,
+    analysis: &Analysis,
+    folder: &str,
+) -> Result<(), StoreError> {
+    let Some(patch) = &analysis.patch else { return Ok(()) };
+    let mut told = Map::from_iter([
+        ("batch_size".to_owned(), json!(analysis.items.len())),
+        ("items".to_owned(), json!(analysis.items)),
+    ]);
+    let kind = match analysis.source {
+        SourceType::Failure => {
+            told.insert("failure_summary".into(), json!(analysis.failures));
+            "fail"
+        }
+        SourceType::Success => {
+            told.insert("success_patterns".into(), json!(analysis.success_patterns));
+            "succ"
+        }
+    };
+    told.insert("patch".into(), Value::Object(proposals::patch(mode, patch)));
+    if !analysis.appendix_notes.is_empty() {
+        told.insert("appendix_notes".into(), json!(analysis.appendix_notes));
     }
-    Ok(())
+    told.insert("note".into(), json!(analysis.note));
+    told.insert("source_type".into(), json!(analysis.source));
+    output.json(&format!("{folder}/patches/minibatch_{kind}_{:03}.json", analysis.minibatch), &told)
+}
+
+fn told_probe(probe: &BatchProbe) -> Value {
+    let mut told = json!(probe.answer.probe);
+    let examples = &probe.answer.examples;
+    let mut fields: Map<String, Value> = Map::new();
+    for field in examples.iter().flat_map(|example| &example.reference_fields) {
+        let count = fields.get(field).and_then(Value::as_u64).unwrap_or(0);
+        fields.insert(field.clone(), json!(count + 1));
+    }
+    told["reference_summary"] = if fields.is_empty() {
+        json!({ "selected_count": examples.len(), "mode": "no_reference_probe" })
+    } else {
+        json!({ "selected_count": examples.len(), "field_counts": fields })
+    };
+    told["selected_examples"] = json!(examples);
+    told
+}
+
+fn write_rewrite(
+    output: &Output,
+    mode: UpdateMode,
+    step: &StepState,
+    rewrite: &Rewrite,
+    folder: &str,
+) -> Result<(), StoreError> {
+    match mode {
+        UpdateMode::Patch | UpdateMode::RewriteFromSuggestions => {
+            output.json(&format!("{folder}/rewrite_result.json"), rewrite)
+        }
+        UpdateMode::FullRewriteMinibatch => {
+            let of_rewrite = |edit: &&Edit| edit.content.trim_end() == rewrite.new_skill.trim_end();
+            let proposed = step.ranked.iter().chain(&step.merged).flat_map(|patch| &patch.edits);
+            let selected = match proposed.into_iter().find(of_rewrite) {
+                Some(edit) => proposals::item(mode, edit),
+                // A reviewer wrote it anew.
+                None => json!({ "change_summary": rewrite.change_summary, "new_skill": rewrite.new_skill }),
+            };
+            let merged = step.merged.as_ref().map(|merged| proposals::patch(mode, merged));
+            let told = json!({ "selected_candidate": selected, "merged_patch": merged });
+            output.json(&format!("{folder}/full_rewrite_result.json"), &told)
+        }
+    }
 }
 
 /// The history row of a finished step: its record with the times of the journal, fields in SkillOpt's order.
@@ -79,13 +196,7 @@ pub(super) fn record(step: &StepState) -> Option<Value> {
         row.insert(name.to_owned(), fields.shift_remove(name)?);
     }
     row.insert("timing".into(), timing(step));
-    for (name, value) in fields {
-        let is_budget = name == "edit_budget";
-        row.insert(name, value);
-        if is_budget {
-            row.insert("lr_control_mode".into(), json!("fixed"));
-        }
-    }
+    row.extend(fields);
     let end = step.finished_at.unwrap_or(step.started_at);
     row.insert("wall_time_s".into(), seconds(end.saturating_sub(step.started_at)));
     Some(Value::Object(row))
@@ -94,7 +205,9 @@ pub(super) fn record(step: &StepState) -> Option<Value> {
 /// Seconds of each stage, from its start to the start of the next. Stages stream into each other, so work of a
 /// stage that overlaps the one before counts to that one.
 fn timing(step: &StepState) -> Value {
-    let mut spent = Phase::STEP.map(|phase| (phase, 0));
+    let probed = step.phase_starts.iter().any(|(phase, _)| *phase == Phase::DeepReflect);
+    let phases = Phase::STEP.into_iter().chain(probed.then_some(Phase::DeepReflect));
+    let mut spent: Vec<(Phase, u64)> = phases.map(|phase| (phase, 0)).collect();
     for (at, (phase, start)) in step.phase_starts.iter().enumerate() {
         let next = step.phase_starts.get(at + 1).map(|(_, start)| *start);
         let end = next.or(step.finished_at).unwrap_or(*start);
@@ -102,7 +215,8 @@ fn timing(step: &StepState) -> Value {
             *ms += end.saturating_sub(*start);
         }
     }
-    spent.into_iter().map(|(phase, ms)| (format!("{}_s", phase.name()), seconds(ms))).collect()
+    let name = |phase: Phase| format!("{}_s", phase.name().replace(' ', "_"));
+    spent.into_iter().map(|(phase, ms)| (name(phase), seconds(ms))).collect()
 }
 
 /// Milliseconds as seconds with one decimal.
@@ -110,9 +224,13 @@ pub(super) fn seconds(ms: u64) -> Value {
     json!(((ms as f64) / 100.0).round() / 10.0)
 }
 
-/// What the step buffer keeps of the step: failures by reason, and on a rejection what was tried.
-fn digest(step: &StepState) -> Option<Value> {
+/// What the step buffer keeps of the step: failures by reason, and on a rejection what was tried. A step without
+/// usable proposals leaves nothing there.
+fn digest(mode: UpdateMode, step: &StepState) -> Option<Value> {
     let record = step.record.as_ref()?;
+    if matches!(record.action, Verdict::SkipNoPatches | Verdict::SkipNoRewrite) {
+        return None;
+    }
     let scored = || step.rollouts.iter().filter_map(ItemResult::rollout);
     let mut patterns: Vec<(&str, Vec<&str>)> = Vec::new();
     for rollout in scored().filter(|rollout| rollout.score.failed()) {
@@ -136,12 +254,7 @@ fn digest(step: &StepState) -> Option<Value> {
         digest["score_before"] = json!(gate.current.gate);
         digest["score_after"] = json!(gate.candidate.gate);
         let edits = step.ranked.iter().flat_map(|patch| &patch.edits);
-        digest["rejected_edits"] = edits.map(brief).collect();
+        digest["rejected_edits"] = edits.map(|edit| proposals::short(mode, edit)).collect();
     }
     Some(digest)
-}
-
-fn brief(edit: &Edit) -> Value {
-    let start = |text: &str| text.chars().take(200).collect::<String>();
-    json!({ "op": edit.op, "content": start(&edit.content), "target": start(&edit.target) })
 }

@@ -7,7 +7,7 @@ fn shown() -> Vec<String> {
 }
 
 fn analyst(reply: Value, budget: usize) -> Result<AnalystReply, ReplyFault> {
-    analyst_reply(&reply.to_string(), SourceType::Success, budget, &shown())
+    analyst_reply(&reply.to_string(), UpdateMode::Patch, SourceType::Success, budget, &shown())
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn nothing_to_propose_is_a_reply_and_a_broken_one_is_a_fault() {
     let cases = [
         (json!([1]), "the reply is a list, not a JSON object"),
         (json!({"edits": []}), "the reply has no `patch`"),
-        (json!({"patch": "y"}), "the reply is a text, not a JSON object"),
+        (json!({"patch": "y"}), "`patch` is a text, not an object"),
         (json!({"patch": {}}), "the reply has no `edits`"),
         (json!({"patch": {"edits": {}}}), "`edits` is an object, not a list"),
         (json!({"patch": {"edits": [1]}}), "no edit is usable: edit 1: a number instead of an object"),
@@ -73,10 +73,11 @@ fn nothing_to_propose_is_a_reply_and_a_broken_one_is_a_fault() {
     for (reply, message) in cases {
         // A bare list is found in a fence only.
         let text = format!("```json\n{reply}\n```");
-        let fault = analyst_reply(&text, SourceType::Failure, 4, &shown()).unwrap_err();
+        let fault = analyst_reply(&text, UpdateMode::Patch, SourceType::Failure, 4, &shown()).unwrap_err();
         assert_eq!(fault.to_string(), message);
     }
-    let prose = analyst_reply("I cannot help with that.", SourceType::Failure, 4, &shown());
+    let prose =
+        analyst_reply("I cannot help with that.", UpdateMode::Patch, SourceType::Failure, 4, &shown());
     assert_eq!(prose, Err(ReplyFault::NoJson));
 }
 
@@ -93,56 +94,4 @@ fn failure_summaries_are_read_leniently() {
     assert_eq!(reply.failures, [note("A", Some(2), "d"), note("B", None, "")]);
     let reply = analyst(json!({"failure_summary": "bad", "patch": {"edits": []}}), 4).unwrap();
     assert_eq!(reply.failures, []);
-}
-
-fn parents() -> Vec<Patch> {
-    let edit = |content: &str, support_count, source_type, items: &[&str]| Edit {
-        priority: None,
-        op: EditOp::Append,
-        target: String::new(),
-        content: content.into(),
-        support_count,
-        source_type,
-        merge_level: None,
-        rationale: format!("for {content}"),
-        motivated_by: items.iter().map(|item| (*item).to_owned()).collect(),
-    };
-    let patch = |edit| Patch { reasoning: String::new(), edits: vec![edit] };
-    vec![
-        patch(edit("a", 3, SourceType::Failure, &["t1", "t2"])),
-        patch(edit("b", 2, SourceType::Success, &["t2", "t3"])),
-    ]
-}
-
-fn merge(reply: Value, level: Option<u32>, source: Option<SourceType>) -> Result<Patch, ReplyFault> {
-    merge_reply(&reply.to_string(), level, source, &parents())
-}
-
-#[test]
-fn an_unchanged_edit_keeps_where_it_comes_from() {
-    let merged = merge(json!({"edits": [{"op": "append", "content": " b\n"}]}), None, None).unwrap();
-    let edit = &merged.edits[0];
-    assert_eq!((edit.support_count, edit.source_type, edit.merge_level), (2, SourceType::Success, None));
-    assert_eq!((edit.motivated_by.join(" "), edit.rationale.as_str()), ("t2 t3".into(), "for b"));
-}
-
-#[test]
-fn a_new_edit_is_motivated_by_all_that_were_merged() {
-    let reply = json!({"edits": [{"op": "append", "content": "ab", "support_count": 5, "merge_level": 7}]});
-    let merged = merge(reply, Some(1), Some(SourceType::Failure)).unwrap();
-    let edit = &merged.edits[0];
-    assert_eq!((edit.support_count, edit.merge_level), (5, Some(1)));
-    assert_eq!(edit.motivated_by, ["t1", "t2", "t3"]);
-    let reply = json!({"edits": [{"op": "append", "content": "ab", "motivated_by": ["t3", "made up"]}]});
-    assert_eq!(merge(reply, None, None).unwrap().edits[0].motivated_by, ["t3"]);
-}
-
-#[test]
-fn a_merge_reply_that_loses_or_breaks_edits_is_refused() {
-    assert_eq!(merge(json!({"edits": []}), Some(1), None), Err(ReplyFault::EmptyMerge));
-    let broken = merge(json!({"edits": [{"op": "append", "content": "a"}, "b"]}), Some(1), None);
-    let reason = "a text instead of an object".to_owned();
-    assert_eq!(broken, Err(ReplyFault::BadEdit { number: 2, reason }));
-    assert_eq!(merge(json!({"reasoning": "x"}), None, None), Err(ReplyFault::Missing { key: "edits" }));
-    assert_eq!(merge_reply("{\"edits\": []}", None, None, &[]), Ok(Patch::default()));
 }

@@ -1,0 +1,235 @@
+//! Settings of named model backends: the Codex, Claude Code, Cursor and Copilot programs, Azure OpenAI, Qwen and MiniMax
+//! servers. Names are SkillOpt's. Typed and checked here, whether or not this version has the backend.
+
+use serde::{Deserialize, Serialize};
+
+use super::group::{group, words};
+use super::keys::{Key, Kind, UsedBy, key, number, small};
+
+words! {
+    /// Which program answers a role's calls.
+    Backend {
+        OpenaiChat = "openai_chat",
+        Local = "local",
+        EditSearch = "edit_search",
+        ClaudeChat = "claude_chat",
+        QwenChat = "qwen_chat",
+        MinimaxChat = "minimax_chat",
+        CopilotChat = "copilot_chat",
+        CodexExec = "codex_exec",
+        ClaudeCodeExec = "claude_code_exec",
+        CursorExec = "cursor_exec",
+        CopilotExec = "copilot_exec",
+    }
+}
+
+words! {
+    /// One word for both roles, SkillOpt's way: it fills the roles that name no backend themselves.
+    BackendLabel {
+        None = "",
+        AzureOpenai = "azure_openai",
+        OpenaiCompatible = "openai_compatible",
+        ClaudeChat = "claude_chat",
+        QwenChat = "qwen_chat",
+        MinimaxChat = "minimax_chat",
+        CopilotChat = "copilot_chat",
+        Codex = "codex",
+        ClaudeCodeExec = "claude_code_exec",
+        CursorExec = "cursor_exec",
+        CopilotExec = "copilot_exec",
+    }
+}
+
+words! {
+    /// How long a model thinks; empty: not sent.
+    Effort {
+        NotSent = "",
+        None = "none",
+        Minimal = "minimal",
+        Low = "low",
+        Medium = "medium",
+        High = "high",
+        Xhigh = "xhigh",
+        Max = "max",
+    }
+}
+
+words! {
+    /// What Codex may touch; empty: workspace-write.
+    CodexSandbox {
+        Unset = "",
+        ReadOnly = "read-only",
+        WorkspaceWrite = "workspace-write",
+        DangerFullAccess = "danger-full-access",
+    }
+}
+
+words! {
+    /// When Codex asks; empty: never.
+    CodexApproval {
+        Unset = "",
+        Untrusted = "untrusted",
+        OnFailure = "on-failure",
+        OnRequest = "on-request",
+        Never = "never",
+    }
+}
+
+words! {
+    /// Whether a program is driven through its SDK.
+    SdkUse { Auto = "auto", Always = "true", Never = "false", }
+}
+
+words! {
+    /// Whether Cursor runs in its sandbox; empty: enabled.
+    CursorSandbox { Unset = "", Enabled = "enabled", Disabled = "disabled", }
+}
+
+words! {
+    /// How a role logs in to Azure; empty: azure_cli.
+    AzureAuth {
+        Unset = "",
+        ApiKey = "api_key",
+        AzureCli = "azure_cli",
+        ManagedIdentity = "managed_identity",
+        OpenaiCompatible = "openai_compatible",
+    }
+}
+
+words! {
+    /// What is said to a Qwen server about thinking; empty: server_default.
+    QwenThinking { Unset = "", ServerDefault = "server_default", Enabled = "enabled", Disabled = "disabled", }
+}
+
+words! {
+    /// Which MiniMax service; empty: global_en.
+    MinimaxRegion { Unset = "", GlobalEn = "global_en", CnZh = "cn_zh", }
+}
+
+const EVERYONE: UsedBy = UsedBy::Everyone;
+const NOT_YET: UsedBy = UsedBy::NotYet;
+const CODEX: UsedBy = UsedBy::Backends(&[Backend::CodexExec]);
+const CLAUDE_CODE: UsedBy = UsedBy::Backends(&[Backend::ClaudeChat, Backend::ClaudeCodeExec]);
+const CURSOR: UsedBy = UsedBy::Backends(&[Backend::CursorExec]);
+const COPILOT: UsedBy = UsedBy::Backends(&[Backend::CopilotExec, Backend::CopilotChat]);
+const QWEN: UsedBy = UsedBy::Backends(&[Backend::QwenChat]);
+const MINIMAX: UsedBy = UsedBy::Backends(&[Backend::MinimaxChat]);
+
+group! {
+    Codex in [CODEX_ROWS "model"] {
+    for CODEX {
+        codex_exec_path: String = String::new(), Kind::Text, "Codex program; empty: codex.";
+        codex_exec_sandbox: CodexSandbox = CodexSandbox::Unset, Kind::Choice(CodexSandbox::WORDS),
+            "What Codex may touch; empty: workspace-write.";
+        codex_exec_profile: String = String::new(), Kind::Text, "Codex configuration profile.";
+        codex_exec_reasoning_effort: Effort = Effort::NotSent, Kind::Choice(Effort::WORDS),
+            "How long Codex thinks; empty: none.";
+        codex_exec_use_sdk: SdkUse = SdkUse::Auto, Kind::Choice(SdkUse::WORDS), "Drive Codex through its SDK.";
+        codex_exec_network_access: Option<bool> = None, Kind::Flag, "Codex may use the network; not set: no.";
+        codex_exec_web_search: Option<bool> = None, Kind::Flag, "Codex may search the web; not set: no.";
+        codex_exec_approval_policy: CodexApproval = CodexApproval::Unset, Kind::Choice(CodexApproval::WORDS),
+            "When Codex asks before it acts; empty: never.";
+        codex_trace_to_optimizer: bool = true, Kind::Flag, "Show the optimizer what a Codex target did.";
+    }
+    }
+}
+
+group! {
+    ClaudeCode in [CLAUDE_CODE_ROWS "model"] {
+    for CLAUDE_CODE {
+        claude_code_exec_path: String = "claude".into(), Kind::Text, "Claude Code program.";
+        claude_code_exec_profile: String = String::new(), Kind::Text, "Claude Code profile.";
+        claude_code_exec_use_sdk: SdkUse = SdkUse::Auto, Kind::Choice(SdkUse::WORDS),
+            "Drive Claude Code through its SDK.";
+        claude_code_exec_effort: Effort = Effort::Medium, Kind::Choice(Effort::WORDS),
+            "How long Claude Code thinks.";
+        claude_code_exec_max_thinking_tokens: u32 = 16384, small(0), "Most thinking tokens of Claude Code.";
+    }
+    }
+}
+
+group! {
+    Cursor in [CURSOR_ROWS "model"] {
+    for CURSOR {
+        cursor_exec_path: String = String::new(), Kind::Text, "Cursor program; empty: cursor-agent.";
+        cursor_exec_sandbox: CursorSandbox = CursorSandbox::Unset, Kind::Choice(CursorSandbox::WORDS),
+            "Cursor's own sandbox; empty: enabled.";
+    }
+    }
+}
+
+group! {
+    Copilot in [COPILOT_ROWS "model"] {
+    for COPILOT {
+        copilot_exec_path: String = String::new(), Kind::Text, "Copilot program; empty: copilot.";
+        copilot_exec_home: String = String::new(), Kind::Text, "Copilot's home folder; empty: its own.";
+        copilot_exec_allow_all_tools: Option<bool> = None, Kind::Flag, "Copilot may use every tool; not set: no.";
+        copilot_chat_optimizer_model: String = String::new(), Kind::Text, "Model of an optimizer behind Copilot.";
+        copilot_chat_target_model: String = String::new(), Kind::Text, "Model of a target behind Copilot.";
+        copilot_chat_timeout: Option<u32> = None, small(1), "Seconds of one Copilot call; not set: 600.";
+    }
+    }
+}
+
+group! {
+    /// For both roles under `model`, for one role (which wins) in its table.
+    AzureOpenai in [
+        AZURE_ROWS "model", TARGET_AZURE_ROWS "model.target", OPTIMIZER_AZURE_ROWS "model.optimizer"
+    ] {
+    for NOT_YET {
+        azure_openai_endpoint: String = String::new(), Kind::Text, "Azure resource, like https://NAME.openai.azure.com.";
+        azure_openai_api_version: String = String::new(), Kind::Text, "Dated API version; empty: 2024-12-01-preview.";
+        azure_openai_auth_mode: AzureAuth = AzureAuth::Unset, Kind::Choice(AzureAuth::WORDS),
+            "How to log in to Azure; empty: azure_cli.";
+        azure_openai_ad_scope: String = String::new(), Kind::Text,
+            "Scope of the login; empty: the cognitive services scope.";
+        azure_openai_managed_identity_client_id: String = String::new(), Kind::Text,
+            "Client id of a managed identity; empty: the machine's own.";
+    }
+    }
+}
+
+group! {
+    /// For both roles under `model`, for one role (which wins) in its table.
+    QwenChat in [
+        QWEN_ROWS "model", TARGET_QWEN_ROWS "model.target", OPTIMIZER_QWEN_ROWS "model.optimizer"
+    ] {
+    for QWEN {
+        qwen_chat_base_url: String = String::new(), Kind::Text, "Qwen server; empty: http://localhost:8000/v1.";
+        qwen_chat_temperature: Option<f64> = None, number(0.0, 100.0, false), "Sampling temperature of a Qwen server.";
+        qwen_chat_timeout_seconds: Option<f64> = None, number(0.0, 86_400.0, true), "Seconds of one Qwen call.";
+        qwen_chat_max_tokens: Option<u32> = None, small(1), "Most tokens of one Qwen reply.";
+        qwen_chat_enable_thinking: Option<bool> = None, Kind::Flag, "Thinking as yes or no; qwen_chat_thinking_mode wins.";
+        qwen_chat_thinking_mode: QwenThinking = QwenThinking::Unset, Kind::Choice(QwenThinking::WORDS),
+            "What a Qwen server is told about thinking; empty: server_default.";
+    }
+    }
+}
+
+group! {
+    /// For both roles under `model`, for one role (which wins) in its table.
+    MinimaxChat in [
+        MINIMAX_ROWS "model", TARGET_MINIMAX_ROWS "model.target", OPTIMIZER_MINIMAX_ROWS "model.optimizer"
+    ] {
+    for MINIMAX {
+        minimax_region: MinimaxRegion = MinimaxRegion::Unset, Kind::Choice(MinimaxRegion::WORDS),
+            "MiniMax service; empty: global_en.";
+        minimax_base_url: String = String::new(), Kind::Text, "MiniMax server; empty: that of the region.";
+        minimax_model: String = String::new(), Kind::Text, "MiniMax model; empty: MiniMax-M3.";
+        minimax_temperature: Option<f64> = None, number(0.0, 100.0, false), "Sampling temperature; not set: 0.7.";
+        minimax_max_tokens: Option<u32> = None, small(1), "Most tokens of one reply; not set: 8000.";
+        minimax_enable_thinking: Option<bool> = None, Kind::Flag, "Adaptive thinking; not set: off.";
+    }
+    }
+}
+
+group! {
+    Reasoning in [REASONING_ROWS "model"] {
+    for EVERYONE {
+        reasoning_effort: Effort = Effort::NotSent, Kind::Choice(Effort::WORDS),
+            "How long the models of both roles think; empty: not sent.";
+        rewrite_reasoning_effort: Effort = Effort::NotSent, Kind::Choice(Effort::WORDS),
+            "How long the optimizer thinks when it rewrites a whole skill; empty: not sent.";
+    }
+    }
+}

@@ -1,0 +1,70 @@
+//! Two macros for settings of which there are many: a group of fields with their registry rows, and a choice of words.
+//! Declares nothing itself.
+
+/// A struct of settings together with its registry rows, one list per section that holds the group. Each line is a
+/// field, its default, its kind and its meaning; each block says who uses its fields.
+macro_rules! group {
+    ($(#[$meta:meta])* $name:ident in [$($rows:ident $section:literal),+] $body:tt) => {
+        group!(@settings [$(#[$meta])*] $name $body);
+        $(group!(@rows $rows $section $body);)+
+    };
+    (@settings [$(#[$meta:meta])*] $name:ident {$(for $used_by:ident {
+        $($field:ident: $type:ty = $default:expr, $kind:expr, $doc:literal;)+
+    })+}) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(default)]
+        pub struct $name {
+            $($(#[doc = $doc] pub $field: $type,)+)+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($($field: $default,)+)+ }
+            }
+        }
+    };
+    (@rows $rows:ident $section:literal {$(for $used_by:ident {
+        $($field:ident: $type:ty = $default:expr, $kind:expr, $doc:literal;)+
+    })+}) => {
+        pub const $rows: &[Key] = &[
+            $($(key(concat!($section, ".", stringify!($field)), $kind, $doc).used_by($used_by),)+)+
+        ];
+    };
+}
+
+/// An enum of configuration words, with the list of them for the registry. The first is the default.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $first:ident = $first_word:literal, $($variant:ident = $word:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $name {
+            #[default]
+            #[serde(rename = $first_word)]
+            $first,
+            $(#[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            pub const WORDS: &[&str] = &[$first_word, $($word),+];
+
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word {
+                    $first_word => Some(Self::$first),
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+
+            /// As it is written in a configuration.
+            pub fn word(self) -> &'static str {
+                match self {
+                    Self::$first => $first_word,
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+    };
+}
+
+pub(super) use {group, words};

@@ -1,0 +1,200 @@
+//! `slow_update/`, `meta_skill/` and `meta_reflect/`: what the stages after the steps of an epoch compared, said and
+//! decided.
+
+use serde_json::{Map, Value, json};
+
+use super::step::{mode, seconds};
+use super::{Output, proposals, rollouts};
+use crate::domain::{
+    ComparisonPair, EpochStage, MetaReflect, MetaSkill, Patch, SlowUpdate, StageAction, UpdateMode,
+};
+use crate::event::{EvalPurpose, EvalState, RunState, StageState};
+use crate::store::{StoreError, encode_item_id};
+
+/// What a slow update is for, told with each result.
+const SLOW_TARGET: &str = "training items that got worse or stayed wrong from one epoch to the next";
+/// The same for a proposal of the meta-reflection.
+const META_TARGET: &str = "what the epoch's history of edits and scores shows";
+
+pub(super) fn write(output: &Output, state: &RunState, epoch: u32) -> Result<(), StoreError> {
+    for (id, eval) in state.evals.iter().filter(|(_, eval)| eval.at.epoch == epoch) {
+        if let Some(folder) = evaluation_folder(id, eval) {
+            rollouts::write_evaluation(output, &folder, eval)?;
+        }
+    }
+    for stage in state.stages_of(epoch) {
+        match &stage.stage {
+            EpochStage::SlowUpdate(found) => slow_update(output, stage, found)?,
+            EpochStage::MetaSkill(found) => meta_skill(output, stage, found)?,
+            EpochStage::MetaReflect(found) => meta_reflect(output, mode(state), stage, found)?,
+        }
+    }
+    Ok(())
+}
+
+fn folder(stage: &str, epoch: u32) -> String {
+    format!("{stage}/epoch_{epoch:02}")
+}
+
+/// Where an evaluation of a stage lies; `None` for those of steps and of the run.
+fn evaluation_folder(id: &str, eval: &EvalState) -> Option<String> {
+    let side = match eval.purpose {
+        EvalPurpose::LongitudinalPrev => "rollout_prev",
+        EvalPurpose::LongitudinalCurr => "rollout_curr",
+        EvalPurpose::SlowCandidate => {
+            return Some(format!("{}/selection_eval", folder("slow_update", eval.at.epoch)));
+        }
+        EvalPurpose::MetaReflectCandidate => {
+            return Some(format!("{}/selection_eval", folder("meta_reflect", eval.at.epoch)));
+        }
+        EvalPurpose::Baseline
+        | EvalPurpose::Candidate
+        | EvalPurpose::Rescore
+        | EvalPurpose::DeepProbe
+        | EvalPurpose::FinalSelection
+        | EvalPurpose::TestBase
+        | EvalPurpose::TestBest
+        | EvalPurpose::TestFinal => return None,
+    };
+    // The meta skill compares by itself where no slow update did.
+    let stage = if id.split('/').any(|part| part == "slow") { "slow_update" } else { "meta_skill" };
+    let folder = folder(stage, eval.at.epoch);
+    if id.split('/').any(|part| part.starts_with("topup")) {
+        let (_, result) = eval.results.first()?;
+        return Some(format!("{folder}/{side}/topup/{}", encode_item_id(result.item())));
+    }
+    Some(format!("{folder}/{side}"))
+}
+
+/// The fields of a stage that did nothing in the first epoch.
+fn first_epoch(stage: &StageState) -> Option<Value> {
+    match stage.stage.action() {
+        action @ (StageAction::InjectPlaceholder | StageAction::SkipFirstEpoch) => {
+            Some(json!({ "action": action, "epoch": stage.at.epoch }))
+        }
+        StageAction::NoContent
+        | StageAction::WriteMetaSkill
+        | StageAction::ForceAccept
+        | StageAction::Accept
+        | StageAction::AcceptNewBest
+        | StageAction::Reject
+        | StageAction::Undecided
+        | StageAction::SkipNoEdits
+        | StageAction::SkipNoSuggestions
+        | StageAction::SkipNoRewrite
+        | StageAction::SkipNoChange => None,
+    }
+}
+
+fn time_s(stage: &StageState) -> Value {
+    seconds(stage.finished_at.saturating_sub(stage.started_at))
+}
+
+fn note(told: &mut Value, note: &str) {
+    if !note.is_empty() {
+        told["note"] = json!(note);
+    }
+}
+
+fn slow_update(output: &Output, stage: &StageState, found: &SlowUpdate) -> Result<(), StoreError> {
+    let folder = folder("slow_update", stage.at.epoch);
+    let result = format!("{folder}/slow_result.json");
+    if let Some(told) = first_epoch(stage) {
+        return output.json(&result, &told);
+    }
+    if found.prev_hard.is_some() || !found.pairs.is_empty() {
+        output.json(&format!("{folder}/comparison_pairs.json"), &pairs(&found.pairs))?;
+    }
+    if !found.all_pairs.is_empty() {
+        output.json(&format!("{folder}/comparison_pairs_all.json"), &pairs(&found.all_pairs))?;
+    }
+    if let Some(candidate) = &found.candidate {
+        output.text(&format!("{folder}/candidate_skill.md"), &candidate.text)?;
+    }
+    let mut told = json!({
+        "reasoning": found.reasoning,
+        "slow_update_content": found.content,
+        "time_s": time_s(stage),
+        "prev_hard": found.prev_hard,
+        "curr_hard": found.curr_hard,
+        "candidate_hash": found.candidate.as_ref().map(|skill| &skill.hash),
+        "update_origin": "slow_update_momentum",
+        "update_target": SLOW_TARGET,
+    });
+    if let Some(decision) = &found.decision {
+        told["selection_hard"] = json!(decision.candidate.hard);
+        told["selection_soft"] = json!(decision.candidate.soft);
+        output.json(&format!("{folder}/gate.json"), decision)?;
+    }
+    told["action"] = json!(found.action);
+    note(&mut told, &found.note);
+    output.json(&result, &told)
+}
+
+fn pairs(pairs: &[ComparisonPair]) -> Vec<ComparisonPair> {
+    pairs.iter().map(ComparisonPair::without_trajectories).collect()
+}
+
+fn meta_skill(output: &Output, stage: &StageState, found: &MetaSkill) -> Result<(), StoreError> {
+    let result = format!("{}/meta_skill_result.json", folder("meta_skill", stage.at.epoch));
+    if let Some(told) = first_epoch(stage) {
+        return output.json(&result, &told);
+    }
+    let mut told = json!({
+        "reasoning": found.reasoning,
+        "meta_skill_content": found.content,
+        "time_s": time_s(stage),
+        "action": found.action,
+    });
+    note(&mut told, &found.note);
+    output.json(&result, &told)
+}
+
+fn meta_reflect(
+    output: &Output,
+    mode: UpdateMode,
+    stage: &StageState,
+    found: &MetaReflect,
+) -> Result<(), StoreError> {
+    let folder = folder("meta_reflect", stage.at.epoch);
+    let file = |name: &str| format!("{folder}/{name}");
+    let patch = meta_patch(mode, &found.patch);
+    output.json(&file("meta_patch.json"), &patch)?;
+    if let Some(candidate) = &found.candidate {
+        output.text(&file("meta_candidate.md"), &candidate.text)?;
+        if mode != UpdateMode::Patch {
+            let told = json!({ "change_summary": found.change_summary, "new_skill": candidate.text });
+            output.json(&file("meta_rewrite_result.json"), &told)?;
+        }
+    }
+    if let Some(report) = found.report.as_ref().filter(|report| report.total > 0) {
+        output.json(&file("meta_edit_apply_report.json"), &report.rows)?;
+    }
+    if let Some(decision) = &found.decision {
+        output.json(&file("gate.json"), decision)?;
+    }
+    let mut told = json!({
+        "meta_summary": found.meta_summary,
+        "patch": patch,
+        "action": found.action,
+        "gate_score": found.decision.as_ref().map(|decision| decision.candidate.gate),
+        "time_s": time_s(stage),
+        "update_origin": "meta_reflect_momentum",
+        "update_target": META_TARGET,
+    });
+    if !found.change_summary.is_empty() {
+        told["rewrite_change_summary"] = json!(found.change_summary);
+    }
+    note(&mut told, &found.note);
+    output.json(&file("meta_result.json"), &told)
+}
+
+/// The patch with where each item came from.
+fn meta_patch(mode: UpdateMode, patch: &Patch) -> Map<String, Value> {
+    let mut told = proposals::patch(mode, patch);
+    for item in told.get_mut(mode.items_key()).and_then(Value::as_array_mut).into_iter().flatten() {
+        item["update_origin"] = json!("meta_reflect_momentum");
+        item["update_target"] = json!(META_TARGET);
+    }
+    told
+}

@@ -1,0 +1,105 @@
+//! Where the current and the best skill came from and what they score, after each epoch. Derived from records, stages
+//! and the final selection; decides nothing.
+
+use crate::domain::{EpochStage, GateDecision, StageAction, StepRecord};
+use crate::event::{RunState, StageState, StepState};
+
+/// Origin of a skill that no step produced.
+const INITIAL: &str = "initial";
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Standing {
+    pub current_origin: String,
+    pub best_origin: String,
+    pub current_score: Option<f64>,
+    pub best_score: Option<f64>,
+}
+
+impl Standing {
+    /// At the end of `epoch`, its stages included; `None` before its first step has finished.
+    pub fn after(state: &RunState, epoch: u32) -> Option<Self> {
+        let last = records(state).rfind(|record| record.at.epoch == epoch)?;
+        let mut standing = Self {
+            current_origin: last.current_origin.clone(),
+            best_origin: last.best_origin.clone(),
+            current_score: Some(last.current_score),
+            best_score: Some(last.best_score),
+        };
+        for stage in state.stages_of(epoch) {
+            standing.pass(stage);
+        }
+        Some(standing)
+    }
+
+    /// As things stand now.
+    pub fn now(state: &RunState) -> Self {
+        let last = records(state).next_back().and_then(|record| Self::after(state, record.at.epoch));
+        let mut standing = last.unwrap_or_else(|| Self {
+            current_origin: INITIAL.to_owned(),
+            best_origin: INITIAL.to_owned(),
+            current_score: state.current_score,
+            best_score: state.best_score,
+        });
+        if let Some((_, true)) = &state.final_selection {
+            standing.best_origin.clone_from(&standing.current_origin);
+        }
+        standing
+    }
+
+    fn pass(&mut self, stage: &StageState) {
+        let epoch = stage.at.epoch;
+        let (origin, decision) = match &stage.stage {
+            EpochStage::SlowUpdate(found) if found.action == StageAction::InjectPlaceholder => {
+                (format!("slow_update_placeholder_epoch_{epoch:02}"), None)
+            }
+            EpochStage::SlowUpdate(found) => {
+                (format!("slow_update_epoch_{epoch:02}"), found.decision.as_ref())
+            }
+            EpochStage::MetaReflect(found) => {
+                (format!("meta_reflect_epoch_{epoch:02}"), found.decision.as_ref())
+            }
+            EpochStage::MetaSkill(_) => return,
+        };
+        if !changes_current(stage.stage.action()) {
+            return;
+        }
+        self.current_origin = origin;
+        if let Some(decision) = decision {
+            self.current_score = Some(decision.candidate.gate);
+        }
+        if let Some(decision) = decision.filter(|decision| GateDecision::takes_best(decision)) {
+            self.best_origin.clone_from(&self.current_origin);
+            self.best_score = Some(decision.candidate.gate);
+        }
+    }
+}
+
+/// The stage made another skill the current one.
+fn changes_current(action: StageAction) -> bool {
+    match action {
+        StageAction::InjectPlaceholder
+        | StageAction::ForceAccept
+        | StageAction::Accept
+        | StageAction::AcceptNewBest => true,
+        StageAction::SkipFirstEpoch
+        | StageAction::NoContent
+        | StageAction::WriteMetaSkill
+        | StageAction::Reject
+        | StageAction::Undecided
+        | StageAction::SkipNoEdits
+        | StageAction::SkipNoSuggestions
+        | StageAction::SkipNoRewrite
+        | StageAction::SkipNoChange => false,
+    }
+}
+
+pub(super) fn records(state: &RunState) -> impl DoubleEndedIterator<Item = &StepRecord> {
+    state.steps.iter().filter_map(|step| step.record.as_ref())
+}
+
+/// The current skill after a finished step and the stages that follow it; `None` while the step is under way.
+pub(super) fn skill_after<'a>(state: &'a RunState, step: &'a StepState) -> Option<&'a str> {
+    step.record.as_ref()?;
+    let staged = state.stages.iter().rfind(|stage| stage.at.step == step.at.step);
+    Some(staged.map_or(step.current_hash.as_str(), |stage| stage.current_hash.as_str()))
+}
