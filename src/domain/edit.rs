@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::UpdateMode;
+
 /// What a proposal does. Unknown operations are kept so that they can be reported, never guessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -43,6 +45,30 @@ impl EditOp {
     }
 }
 
+impl EditOp {
+    /// The mode whose proposals do this; `None` for an operation that nobody knows.
+    pub fn mode(self) -> Option<UpdateMode> {
+        match self {
+            Self::Append | Self::InsertAfter | Self::Replace | Self::Delete => Some(UpdateMode::Patch),
+            Self::AddRule
+            | Self::RemoveRule
+            | Self::MergeRules
+            | Self::Reorganize
+            | Self::Compress
+            | Self::Clarify => Some(UpdateMode::RewriteFromSuggestions),
+            Self::Rewrite => Some(UpdateMode::FullRewriteMinibatch),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl UpdateMode {
+    /// The mode that `edits` belong to.
+    pub fn of(edits: &[Edit]) -> Self {
+        edits.iter().find_map(|edit| edit.op.mode()).unwrap_or_default()
+    }
+}
+
 /// How much a suggestion matters to its proposer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -50,6 +76,16 @@ pub enum Priority {
     High,
     Medium,
     Low,
+}
+
+impl Priority {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        }
+    }
 }
 
 /// Which kind of trajectories motivated an edit.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{EditReport, GateDecision, Patch, Skill, Verdict};
+use super::{EditReport, GateDecision, Patch, Phase, Skill, Verdict};
 
 /// How one training item fared under the skill of the previous epoch and under the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -132,6 +132,24 @@ impl StageAction {
     }
 }
 
+impl StageAction {
+    /// Another skill became the current one.
+    pub fn changes_skill(self) -> bool {
+        match self {
+            Self::InjectPlaceholder | Self::ForceAccept | Self::Accept | Self::AcceptNewBest => true,
+            Self::SkipFirstEpoch
+            | Self::NoContent
+            | Self::WriteMetaSkill
+            | Self::Reject
+            | Self::Undecided
+            | Self::SkipNoEdits
+            | Self::SkipNoSuggestions
+            | Self::SkipNoRewrite
+            | Self::SkipNoChange => false,
+        }
+    }
+}
+
 impl From<Verdict> for StageAction {
     fn from(verdict: Verdict) -> Self {
         match verdict {
@@ -188,6 +206,30 @@ pub struct MetaReflect {
     pub note: String,
 }
 
+/// The stages between two epochs, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum StageKind {
+    SlowUpdate,
+    MetaSkill,
+    MetaReflect,
+}
+
+impl StageKind {
+    pub const ALL: [Self; 3] = [Self::SlowUpdate, Self::MetaSkill, Self::MetaReflect];
+
+    pub fn phase(self) -> Phase {
+        match self {
+            Self::SlowUpdate => Phase::SlowUpdate,
+            Self::MetaSkill => Phase::MetaSkill,
+            Self::MetaReflect => Phase::MetaReflect,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        self.phase().name()
+    }
+}
+
 /// A finished stage between two epochs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -198,12 +240,16 @@ pub enum EpochStage {
 }
 
 impl EpochStage {
-    pub fn name(&self) -> &'static str {
+    pub fn kind(&self) -> StageKind {
         match self {
-            Self::SlowUpdate(_) => "slow update",
-            Self::MetaSkill(_) => "meta skill",
-            Self::MetaReflect(_) => "meta-reflect",
+            Self::SlowUpdate(_) => StageKind::SlowUpdate,
+            Self::MetaSkill(_) => StageKind::MetaSkill,
+            Self::MetaReflect(_) => StageKind::MetaReflect,
         }
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.kind().name()
     }
 
     pub fn action(&self) -> StageAction {
@@ -211,6 +257,15 @@ impl EpochStage {
             Self::SlowUpdate(found) => found.action,
             Self::MetaSkill(found) => found.action,
             Self::MetaReflect(found) => found.action,
+        }
+    }
+
+    /// The skill it proposed, and the gate's word on it.
+    pub fn candidate(&self) -> (Option<&Skill>, Option<&GateDecision>) {
+        match self {
+            Self::SlowUpdate(found) => (found.candidate.as_ref(), found.decision.as_ref()),
+            Self::MetaSkill(_) => (None, None),
+            Self::MetaReflect(found) => (found.candidate.as_ref(), found.decision.as_ref()),
         }
     }
 }

@@ -26,7 +26,7 @@ pub use edit::{Edit, EditOp, EditOutcome, EditReport, EditStatus, Patch, Priorit
 pub use effect::{EffectKey, fingerprint, short_hash};
 pub use epoch::{
     ComparisonPair, EpochStage, MetaReflect, MetaSkill, PairCategory, PairPolicy, PairSide, SlowUpdate,
-    StageAction,
+    StageAction, StageKind,
 };
 pub use exact_sum::ExactSum;
 pub use gate::{GateDecision, GateMetric, GateScore, Verdict};

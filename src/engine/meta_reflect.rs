@@ -6,7 +6,9 @@ use super::reflection::Lesson;
 use super::run::Run;
 use crate::domain::{Brief, EpochStage, MetaReflect, Patch, Skill, StageAction, StepRef, UpdateMode, Usage};
 use crate::event::EvalPurpose;
-use crate::optim::{Applied, HistoryStep, Selected, epoch_history, meta_reflect_reply, with_regions_of};
+use crate::optim::{
+    Applied, HistoryStep, Selected, epoch_history, meta_reflect_mode, meta_reflect_reply, with_regions_of,
+};
 
 impl Run {
     pub(super) async fn meta_reflect(&mut self, at: StepRef) -> Result<(), Stop> {
@@ -22,7 +24,8 @@ impl Run {
         };
         let previous_summary = std::mem::take(&mut self.meta_summary);
         let mut usage = Usage::default();
-        let (mode, budget) = (self.revision_mode(), self.shop.config.optimizer.meta_learning_rate);
+        let optimizer = &self.shop.config.optimizer;
+        let (mode, budget) = (meta_reflect_mode(optimizer.skill_update_mode), optimizer.meta_learning_rate);
         let brief = Brief::MetaReflect {
             mode,
             skill: self.current.text.clone(),
@@ -43,14 +46,6 @@ impl Run {
             usage += self.revise(at, mode, &mut found).await?;
         }
         self.stage_finished(at, EpochStage::MetaReflect(Box::new(found)), usage)
-    }
-
-    /// Whole candidates cannot be revised from a history, so that mode is revised by edits.
-    fn revision_mode(&self) -> UpdateMode {
-        match self.shop.config.optimizer.skill_update_mode {
-            UpdateMode::Patch | UpdateMode::FullRewriteMinibatch => UpdateMode::Patch,
-            UpdateMode::RewriteFromSuggestions => UpdateMode::RewriteFromSuggestions,
-        }
     }
 
     async fn revise(

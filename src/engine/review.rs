@@ -175,6 +175,7 @@ mod tests {
             on_timeout: TimeoutPolicy::Wait,
             submitted: None,
             closed: None,
+            kept: Vec::new(),
             rejected: Vec::new(),
         }
     }

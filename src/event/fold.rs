@@ -144,13 +144,15 @@ impl RunState {
                     submitted: None,
                     on_timeout: *on_timeout,
                     closed: None,
+                    kept: Vec::new(),
                     rejected: Vec::new(),
                 };
                 self.step_mut(*at, now).review = Some(review);
             }
-            Event::ReviewClosed { at, close, rejected, .. } => {
+            Event::ReviewClosed { at, close, kept, rejected } => {
                 if let Some(review) = &mut self.step_mut(*at, now).review {
                     review.closed = Some(close.clone());
+                    review.kept.clone_from(kept);
                     review.rejected.clone_from(rejected);
                 }
             }
@@ -250,6 +252,7 @@ impl RunState {
                 let step = self.step_mut(record.at, now);
                 step.current_hash.clone_from(current_hash);
                 step.record = Some((**record).clone());
+                step.current_hash.clone_from(current_hash);
                 step.finished_at = Some(now);
             }
             Event::TestFinished { outcome } => self.test = Some(outcome.clone()),
@@ -325,11 +328,7 @@ impl RunState {
 
     /// Scores and candidates of a gated stage.
     fn stage_finished(&mut self, at: StepRef, stage: &EpochStage) {
-        let (candidate, decision) = match stage {
-            EpochStage::SlowUpdate(found) => (found.candidate.as_ref(), found.decision.as_ref()),
-            EpochStage::MetaReflect(found) => (found.candidate.as_ref(), found.decision.as_ref()),
-            EpochStage::MetaSkill(_) => (None, None),
-        };
+        let (candidate, decision) = stage.candidate();
         if let Some(candidate) = candidate {
             self.remember(candidate, at.step, decision.is_some_and(|decision| decision.verdict.accepted()));
         }

@@ -73,6 +73,9 @@ pub struct ReviewState {
     #[serde(default)]
     pub on_timeout: TimeoutPolicy,
     pub closed: Option<ReviewClose>,
+    /// What the review left to be applied, amendments included.
+    #[serde(default)]
+    pub kept: Vec<Edit>,
     pub rejected: Vec<RejectedEdit>,
 }
 

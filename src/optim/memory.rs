@@ -1,10 +1,9 @@
 //! What the steps of an epoch remember for the optimiser: failure patterns, and edits that did not survive. Owns how
 //! both are summarised and worded; must not decide what is remembered when.
 
-use crate::domain::{Edit, EditOp, FailedAttempt, FailureNote, StepMemory};
-
-/// Longest quoted piece of a model's text, in characters.
-const QUOTE: usize = 400;
+use super::material::one_line;
+use super::summary::{QUOTE, attempted};
+use crate::domain::{Edit, FailedAttempt, FailureNote, StepMemory};
 
 /// A failed training rollout.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +29,7 @@ pub fn failure_patterns(
 ) -> Vec<(String, usize, Vec<String>)> {
     let mut patterns: Vec<Pattern> = Vec::new();
     for failure in failures {
-        let name = one_line(failure.reason.split(':').next().unwrap_or_default());
+        let name = one_line(failure.reason.split(':').next().unwrap_or_default(), QUOTE);
         let pattern = named(&mut patterns, if name.is_empty() { "unknown" } else { &name });
         pattern.count += 1;
         pattern.items.push(failure.id.to_owned());
@@ -38,8 +37,8 @@ pub fn failure_patterns(
     let measured = patterns.len();
     for analyst in analysts {
         for note in analyst.notes {
-            let pattern = named(&mut patterns, &one_line(&note.failure_type));
-            pattern.describe(one_line(&note.description));
+            let pattern = named(&mut patterns, &one_line(&note.failure_type, QUOTE));
+            pattern.describe(one_line(&note.description, QUOTE));
             if !pattern.measured(measured) {
                 pattern.count += note.count.unwrap_or(analyst.items.len());
                 for item in analyst.items {
@@ -94,41 +93,16 @@ impl Pattern {
 
 /// An edit that the gate rejected.
 pub fn failed_attempt(edit: &Edit) -> FailedAttempt {
-    FailedAttempt { summary: summary(edit), why: "gate".into() }
+    FailedAttempt { summary: attempted(edit), why: "gate".into() }
 }
 
 /// An edit that a reviewer refused. The reason is quoted to later reflections; it may be empty.
 pub fn reviewer_refusal(edit: &Edit, reason: &str) -> FailedAttempt {
     let why = match reason.trim() {
         "" => "rejected by reviewer".to_owned(),
-        reason => format!("rejected by reviewer because {reason}"),
+        reason => format!("rejected by reviewer because {}", one_line(reason, QUOTE)),
     };
-    FailedAttempt { summary: summary(edit), why }
-}
-
-fn summary(edit: &Edit) -> String {
-    let op = if edit.op == EditOp::Unknown { "?" } else { edit.op.name() };
-    match (edit.target.is_empty(), edit.content.is_empty()) {
-        (true, _) => format!("[{op}] {}", quoted(&edit.content)),
-        (false, true) => format!("[{op}] target={}", quoted(&edit.target)),
-        (false, false) => format!("[{op}] target={} → {}", quoted(&edit.target), quoted(&edit.content)),
-    }
-}
-
-fn quoted(text: &str) -> String {
-    format!("{:?}", short(text))
-}
-
-fn one_line(text: &str) -> String {
-    short(&text.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-fn short(text: &str) -> String {
-    let mut short: String = text.chars().take(QUOTE).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
+    FailedAttempt { summary: attempted(edit), why }
 }
 
 /// The memory as a prompt shows it: per step a heading, its failure patterns, the edits that the gate rejected with the
@@ -166,6 +140,7 @@ pub fn memory_text(memory: &[StepMemory]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::EditOp;
 
     fn edit(op: EditOp, target: &str, content: &str) -> Edit {
         let value = serde_json::json!({"op": op, "target": target, "content": content});

@@ -4,11 +4,16 @@
 mod analyst;
 mod appendix;
 mod apply;
+mod deep;
 mod extract;
 mod lr;
+mod material;
 mod memory;
 mod merge;
+mod meta_reflect;
+mod meta_skill;
 mod minibatch;
+mod pairs;
 mod prompts;
 mod proposal;
 mod region;
@@ -18,6 +23,8 @@ mod schedule;
 mod select;
 mod slow_update;
 mod stub;
+mod summary;
+mod trajectory;
 
 pub use analyst::{AnalystReply, analyst_reply};
 pub use appendix::{
@@ -25,13 +32,17 @@ pub use appendix::{
     with_empty_appendix,
 };
 pub use apply::{Applied, MissingAnchor, apply_edits};
+pub use deep::{probe_examples, probe_reply, representatives, with_reference};
 pub use extract::{extract_json, extract_json_array};
 pub use lr::{lr_decision, lr_fallback};
 pub use memory::{
     FailedItem, MinibatchNotes, failed_attempt, failure_patterns, memory_text, reviewer_refusal,
 };
 pub use merge::{FinalMerge, MergePlan, MergeTask, final_fallback, final_merge, merge_reply};
+pub use meta_reflect::{HistoryStep, Selected, epoch_history, meta_reflect_mode, meta_reflect_reply};
+pub use meta_skill::meta_skill_reply;
 pub use minibatch::{Minibatch, minibatches};
+pub use pairs::{PairInput, comparison_pairs, kept_pairs, pair_counts, safe_pair_id};
 pub use prompts::optimizer_prompt;
 pub use region::outside as outside_regions;
 pub use reply::ReplyFault;
@@ -43,3 +54,4 @@ pub use slow_update::{
     without_slow_update,
 };
 pub use stub::*;
+pub use trajectory::{conversation_text, trajectory_text};

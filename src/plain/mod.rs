@@ -1,8 +1,10 @@
 //! One event, one line of plain words: the Logs pane and the append-only renderer (`--plain`, no TTY, screen
-//! readers) speak with the same voice; and tables of such words. Owns the wording; writes nothing itself and keeps no
+//! readers) speak with the same voice; and tables of such words, and where each line of a
+//! skill came from. Owns the wording; writes nothing itself and keeps no
 //! run state.
 
 mod describe;
+mod lineage;
 mod render;
 mod table;
 
@@ -10,5 +12,6 @@ pub use describe::{
     bounded, bounded_gain, clock, count, describe, duration, edit_title, measured_part, score, signed,
     tokens, verdict_word,
 };
+pub use lineage::{EditOrigin, Lineage, Origin, OriginStage, SkillLine, lineage};
 pub use render::PlainRenderer;
 pub use table::{Align, Column, left, markdown, markdown_table, right, text_table};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
+use similar::{ChangeTag, DiffOp, DiffTag, DiffableStr, TextDiff};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
@@ -77,6 +77,16 @@ pub fn diff(old: &str, new: &str) -> Diff {
         }
     }
     out
+}
+
+/// The lines of `text` as [`diff`] counts them, each with its line break.
+pub fn lines(text: &str) -> Vec<&str> {
+    text.tokenize_lines()
+}
+
+/// How much of two lines is the same, by word: from 0 to 1 for equal lines.
+pub fn similarity(old: &str, new: &str) -> f64 {
+    f64::from(TextDiff::from_words(old, new).ratio())
 }
 
 /// Who last touched a line while edits were applied one after the other.

@@ -1,7 +1,7 @@
 //! Where the current and the best skill came from and what they score, after each epoch. Derived from records, stages
 //! and the final selection; decides nothing.
 
-use crate::domain::{EpochStage, GateDecision, StageAction, StepRecord};
+use crate::domain::{GateDecision, StageAction, StageKind, StepRecord};
 use crate::event::{RunState, StageState, StepState};
 
 /// Origin of a skill that no step produced.
@@ -48,22 +48,18 @@ impl Standing {
 
     fn pass(&mut self, stage: &StageState) {
         let epoch = stage.at.epoch;
-        let (origin, decision) = match &stage.stage {
-            EpochStage::SlowUpdate(found) if found.action == StageAction::InjectPlaceholder => {
-                (format!("slow_update_placeholder_epoch_{epoch:02}"), None)
-            }
-            EpochStage::SlowUpdate(found) => {
-                (format!("slow_update_epoch_{epoch:02}"), found.decision.as_ref())
-            }
-            EpochStage::MetaReflect(found) => {
-                (format!("meta_reflect_epoch_{epoch:02}"), found.decision.as_ref())
-            }
-            EpochStage::MetaSkill(_) => return,
-        };
-        if !changes_current(stage.stage.action()) {
+        let action = stage.stage.action();
+        if !action.changes_skill() {
             return;
         }
-        self.current_origin = origin;
+        let origin = match (stage.stage.kind(), action) {
+            (StageKind::SlowUpdate, StageAction::InjectPlaceholder) => "slow_update_placeholder",
+            (StageKind::SlowUpdate, _) => "slow_update",
+            (StageKind::MetaReflect, _) => "meta_reflect",
+            (StageKind::MetaSkill, _) => return,
+        };
+        let (_, decision) = stage.stage.candidate();
+        self.current_origin = format!("{origin}_epoch_{epoch:02}");
         if let Some(decision) = decision {
             self.current_score = Some(decision.candidate.gate);
         }
@@ -71,25 +67,6 @@ impl Standing {
             self.best_origin.clone_from(&self.current_origin);
             self.best_score = Some(decision.candidate.gate);
         }
-    }
-}
-
-/// The stage made another skill the current one.
-fn changes_current(action: StageAction) -> bool {
-    match action {
-        StageAction::InjectPlaceholder
-        | StageAction::ForceAccept
-        | StageAction::Accept
-        | StageAction::AcceptNewBest => true,
-        StageAction::SkipFirstEpoch
-        | StageAction::NoContent
-        | StageAction::WriteMetaSkill
-        | StageAction::Reject
-        | StageAction::Undecided
-        | StageAction::SkipNoEdits
-        | StageAction::SkipNoSuggestions
-        | StageAction::SkipNoRewrite
-        | StageAction::SkipNoChange => false,
     }
 }
 
