@@ -27,7 +27,7 @@ pub fn one_line(text: &str, limit: usize) -> String {
             line.push(' ');
         }
         line.push_str(word);
-        if line.len() > 4 * limit {
+        if line.len() > limit.saturating_mul(4) {
             break;
         }
     }

@@ -4,6 +4,7 @@
 mod analyst;
 mod appendix;
 mod apply;
+mod briefing;
 mod deep;
 mod extract;
 mod lr;
@@ -22,7 +23,6 @@ mod rewrite;
 mod schedule;
 mod select;
 mod slow_update;
-mod stub;
 mod summary;
 mod trajectory;
 
@@ -43,7 +43,7 @@ pub use meta_reflect::{HistoryStep, Selected, epoch_history, meta_reflect_mode, 
 pub use meta_skill::meta_skill_reply;
 pub use minibatch::{Minibatch, minibatches};
 pub use pairs::{PairInput, comparison_pairs, kept_pairs, pair_counts, safe_pair_id};
-pub use prompts::optimizer_prompt;
+pub use prompts::{Prompts, UnknownPrompt};
 pub use region::outside as outside_regions;
 pub use reply::ReplyFault;
 pub use rewrite::{full_rewrite, rewrite_reply, with_regions_of};
@@ -53,5 +53,4 @@ pub use slow_update::{
     has_slow_update, slow_update_reply, slow_update_text, with_empty_slow_update, with_slow_update,
     without_slow_update,
 };
-pub use stub::*;
 pub use trajectory::{conversation_text, trajectory_text};
