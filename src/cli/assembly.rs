@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Failure, output, run_setup};
+use super::{Failure, output, prompts, run_setup};
 use crate::client::{Connection, author_here};
 use crate::config::{Config, changed_keys};
 use crate::engine::{RunService, now_ms};
@@ -14,6 +14,11 @@ use crate::tui::{self, Exit, Identity, Options};
 pub fn write_config(run: &RunDir, config: &Config) -> Result<(), Failure> {
     let text = config.resolved_toml().map_err(|error| Failure::usage(error.to_string()))?;
     Ok(atomic_write(&run.config_toml(), text.as_bytes())?)
+}
+
+/// Keeps the prompts that a new run's configuration names in its folder.
+pub fn keep_prompts(run: &RunDir, config: &Config) -> Result<(), Failure> {
+    prompts::keep(run, config).map_err(usage)
 }
 
 /// Refuses a configuration that results of an existing run do not fit.

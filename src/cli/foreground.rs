@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
 
-use super::report::{Launch, Report};
+use super::json_lines::{Launch, Report};
 use super::run::Viewing;
 use super::{Failure, assembly, exit, failure, output};
 use crate::client::author_here;

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::json_lines::Launch;
 use super::launch::HostWord;
-use super::report::Launch;
 use super::{Failure, assembly, block_on, exit};
 use crate::event::{RunState, RunStatus};
 use crate::host::{HostSocket, runtime_dir, serve};

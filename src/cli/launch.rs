@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
-use super::report::Launch;
+use super::json_lines::Launch;
 use super::{Failure, exit};
 use crate::store::RunDir;
 

@@ -10,12 +10,16 @@ mod eval;
 mod failure;
 mod foreground;
 mod host;
+mod import;
+mod import_config;
+mod json_lines;
 mod launch;
 mod locate;
 mod ls;
 mod mock_serve;
 mod output;
 mod present;
+mod prompts;
 mod replay;
 mod report;
 mod resume;
@@ -50,8 +54,12 @@ enum Command {
     Replay(replay::Args),
     /// Look at a run and steer it from scripts
     Ctl(ctl::Args),
-    /// Score a skill on one split, without training
+    /// Turn a SkillOpt or ReflACT configuration into one of planish's own
+    Import(import::Args),
+    /// Score a skill, or compare two, without training
     Eval(eval::Args),
+    /// What a run came to, and where each line of its best skill came from
+    Report(report::Args),
     /// Check that this machine has what planish needs
     Doctor(doctor::Args),
     /// Print every configuration key with its type, default and meaning
@@ -83,7 +91,9 @@ pub fn main() -> ExitCode {
         Command::Ls(args) => ls::run(&args),
         Command::Replay(args) => block_on(replay::run(args)),
         Command::Ctl(args) => block_on(ctl::run(args)),
+        Command::Import(args) => import::run(&args),
         Command::Eval(args) => block_on(eval::run(args)),
+        Command::Report(args) => report::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),
         Command::MockServe(args) => block_on(mock_serve::run(args)),

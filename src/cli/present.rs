@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::report::Report;
+use super::json_lines::Report;
 use super::run::Viewing;
 use super::{Failure, assembly, exit, failure, output};
 use crate::client::{ClientEvent, Connection, Presence, gone, presence};

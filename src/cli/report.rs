@@ -1,183 +1,50 @@
-//! The JSON lines of `--json`: `launch`, events by level, `decision_needed`, `done`. Pure: records in, lines out.
+//! `planish report`: what a run came to, as Markdown or as JSON. Reads the run's files only, also while it runs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::ValueEnum;
-use serde::Serialize;
-use serde_json::{Value, json};
+use super::locate::Root;
+use super::{Failure, exit, output};
+use crate::plain::{report, report_json};
+use crate::store::{atomic_write, fold_run};
 
-use crate::domain::ReviewMode;
-use crate::event::{Event, Record, RunState};
-use crate::host::HostFile;
-use crate::store::RunDir;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Level {
-    None,
-    /// Everything but results of single items and logs
-    #[default]
-    Milestones,
-    All,
+#[derive(clap::Args)]
+pub struct Args {
+    /// Run folder, or name under the root; absent: the run at work, else the last changed
+    run: Option<String>,
+    #[command(flatten)]
+    root: Root,
+    /// One JSON object instead of Markdown
+    #[arg(long)]
+    json: bool,
+    /// Write to this file instead of stdout
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
 }
 
-/// First line of a started run, on the pipe between host and client and on stdout.
-#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize)]
-pub struct Launch {
-    pub run: String,
-    pub pid: u32,
-    pub socket: PathBuf,
-    pub run_dir: PathBuf,
-    pub proto: u32,
-}
-
-impl Launch {
-    pub fn new(run: &RunDir, host: &HostFile) -> Self {
-        Self {
-            run: run.name(),
-            pid: host.pid,
-            socket: host.socket.clone(),
-            run_dir: run.path().to_owned(),
-            proto: host.protocol,
+pub fn run(args: &Args) -> Result<u8, Failure> {
+    let run = match &args.run {
+        Some(name) => args.root.find(name)?,
+        None => args.root.latest()?,
+    };
+    let state = fold_run(&run)?;
+    if state.info.is_none() {
+        return Err(Failure::usage(format!(
+            "{} has not begun, so there is nothing to report; start it with `planish resume {}`",
+            run.path().display(),
+            run.name()
+        )));
+    }
+    match (&args.out, args.json) {
+        (None, true) => output::json(&report_json(&state))?,
+        (None, false) => report(&state).iter().try_for_each(|line| output::line(line))?,
+        (Some(file), json) => {
+            let text = match json {
+                true => format!("{:#}\n", report_json(&state)),
+                false => report(&state).join("\n") + "\n",
+            };
+            atomic_write(file, text.as_bytes())?;
+            output::note(&format!("wrote {}", file.display()));
         }
     }
-
-    pub fn line(&self) -> Value {
-        json!({ "launch": self })
-    }
-}
-
-/// Folds a run and says what is worth a line.
-pub struct Report {
-    level: Level,
-    /// Records up to here were told before.
-    after: u64,
-    state: RunState,
-}
-
-impl Report {
-    pub fn new(level: Level, after: u64) -> Self {
-        Self { level, after, state: RunState::default() }
-    }
-
-    pub fn state(&self) -> &RunState {
-        &self.state
-    }
-
-    /// The lines of the next record.
-    pub fn take(&mut self, record: &Record) -> Vec<Value> {
-        if record.seq <= self.state.seq {
-            return Vec::new();
-        }
-        self.state.apply(record);
-        if record.seq <= self.after {
-            return Vec::new();
-        }
-        let mut lines = Vec::new();
-        if self.wants(&record.event) {
-            lines.push(json!({ "event": record }));
-        }
-        if let Event::ReviewOpened { at, mode: ReviewMode::Manual, edits, timeout_s, .. } = &record.event {
-            lines.push(json!({ "decision_needed": {
-                "run": self.state.info.as_ref().map(|info| &info.name),
-                "at": at,
-                "edits": edits.len(),
-                "timeout_s": timeout_s,
-                "rev": self.state.rev,
-            }}));
-        }
-        lines
-    }
-
-    /// The last line, once the run has ended.
-    pub fn done(&self, run_dir: &Path) -> Value {
-        let (status, reason) = match &self.state.status {
-            crate::event::RunStatus::Ended { status, reason } => (json!(status), reason.as_str()),
-            _ => (Value::Null, ""),
-        };
-        json!({ "done": {
-            "status": status,
-            "reason": reason,
-            "best_score": self.state.best_score,
-            "baseline": self.state.baseline_score,
-            "best_step": self.state.best_step,
-            "test": self.state.test,
-            "artefacts": {
-                "run_dir": run_dir,
-                "events": run_dir.join("events.jsonl"),
-                "best_skill": run_dir.join("best_skill.md"),
-            },
-        }})
-    }
-
-    fn wants(&self, event: &Event) -> bool {
-        match self.level {
-            Level::None => false,
-            Level::Milestones => event.is_milestone() && event.effect().is_none(),
-            Level::All => true,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::StepRef;
-    use crate::event::{EndStatus, LogLevel};
-
-    fn record(seq: u64, event: Event) -> Record {
-        Record { seq, at: seq, event }
-    }
-
-    fn review(mode: ReviewMode) -> Event {
-        Event::ReviewOpened {
-            at: StepRef { epoch: 1, step: 1, step_in_epoch: 0 },
-            mode,
-            edits: vec![],
-            current_hash: String::new(),
-            preview: String::new(),
-            timeout_s: Some(60),
-            on_timeout: crate::domain::TimeoutPolicy::Accept,
-        }
-    }
-
-    fn kinds(lines: &[Value]) -> Vec<&str> {
-        lines.iter().filter_map(|line| line.as_object()?.keys().next()).map(String::as_str).collect()
-    }
-
-    #[test]
-    fn the_level_decides_which_events_are_told() {
-        let log = || Event::Log { level: LogLevel::Info, message: "x".into() };
-        for (level, expected) in [(Level::None, [0, 0]), (Level::Milestones, [0, 1]), (Level::All, [1, 1])] {
-            let mut report = Report::new(level, 0);
-            let told = [report.take(&record(1, log())), report.take(&record(2, review(ReviewMode::Auto)))];
-            assert_eq!(told.map(|lines| lines.len()), expected, "{level:?}");
-        }
-    }
-
-    #[test]
-    fn a_manual_review_asks_for_a_decision() {
-        let mut report = Report::new(Level::Milestones, 0);
-        let lines = report.take(&record(1, review(ReviewMode::Manual)));
-        assert_eq!(kinds(&lines), ["event", "decision_needed"]);
-        assert_eq!(lines[1]["decision_needed"]["timeout_s"], 60);
-    }
-
-    #[test]
-    fn what_was_told_before_a_resume_is_folded_but_not_repeated() {
-        let mut report = Report::new(Level::All, 1);
-        assert!(report.take(&record(1, review(ReviewMode::Manual))).is_empty());
-        let end = Event::RunFinished {
-            status: EndStatus::Completed,
-            reason: String::new(),
-            best_hash: String::new(),
-            best_step: 0,
-            best_score: Some(0.0),
-            baseline_score: Some(0.0),
-        };
-        assert_eq!(kinds(&report.take(&record(2, end))), ["event"]);
-        assert!(report.take(&record(2, review(ReviewMode::Manual))).is_empty());
-        let done = report.done(Path::new("/runs/x"));
-        assert_eq!(done["done"]["status"], "completed");
-        assert_eq!(done["done"]["artefacts"]["best_skill"], "/runs/x/best_skill.md");
-    }
+    Ok(exit::DONE)
 }

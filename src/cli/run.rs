@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::json_lines::{Launch, Level};
 use super::locate::Root;
 use super::present::{View, present};
-use super::report::{Launch, Level};
 use super::{Failure, assembly, exit, foreground, launch, output};
 use crate::client::{ClientOptions, Presence, Target, author_here, open, presence};
 use crate::config::{Config, Loaded};
@@ -77,7 +77,11 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
         Some(run) => prepare_again(run, &loaded)?,
         None => {
             let run = RunDir::create(&args.root.path, &name)?;
-            assembly::write_config(&run, &loaded.config)?;
+            assembly::write_config(&run, &loaded.config)
+                .and_then(|()| assembly::keep_prompts(&run, &loaded.config))
+                .inspect_err(|_| {
+                    let _ = std::fs::remove_dir_all(run.path());
+                })?;
             run
         }
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
-use super::output;
+use super::{output, prompts};
 use crate::config::{Config, changed_keys};
 use crate::domain::{Skill, fingerprint};
 use crate::engine::{Engine, EngineParts, Journal, live_channel, minimum_calls, run_plan};
@@ -57,6 +57,7 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         record(&journal, Event::ConfigChanged { keys: changed })?;
     }
     let config_json = serde_json::to_value(&config)?;
+    let prompts = prompts::load(run_dir, &config)?;
     Ok(crate::engine::start(EngineParts {
         name: run_dir.name(),
         config_hash: fingerprint([config_json.to_string().as_str()]),
@@ -65,8 +66,7 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         skill,
         data: task.data,
         env: task.environment,
-        prompts: crate::optim::Prompts::new(Default::default(), 12_000)
-            .map_err(|error| anyhow::anyhow!("{error}"))?,
+        prompts,
         target: stack.target,
         optimizer: stack.optimizer,
         journal,

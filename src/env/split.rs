@@ -104,7 +104,7 @@ impl Splits {
 
     /// Writes `train|val|test/items.json` and `split_manifest.json` under `folder` for data divided by ratio; nothing
     /// for other data. Rewrites what an earlier start left.
-    fn write(&self, folder: &Path) -> Result<(), DataError> {
+    pub(super) fn write(&self, folder: &Path) -> Result<(), DataError> {
         let Some(division) = &self.divided else { return Ok(()) };
         for (split, part) in Split::ALL.into_iter().zip(&self.parts) {
             let rows: Vec<_> = part.iter().map(|placed| &placed.item.fields).collect();

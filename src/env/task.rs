@@ -22,7 +22,8 @@ pub struct Task {
 
 impl Task {
     /// Paths in `config` are resolved already. With `run_folder`, data divided by ratio is also written below it
-    /// (`_generated_splits/<env>_<a-b-c>_seed<seed>/` with `train|val|test/items.json` and `split_manifest.json`).
+    /// (`_generated_splits/<env>_<a-b-c>_seed<seed>/` with `train|val|test/items.json` and `split_manifest.json`), or
+    /// into `env.split_output_dir`.
     ///
     /// Every item of every split is checked: a template or scorer that cannot use it is an error that names the row.
     pub fn open(config: &Config, run_folder: Option<&Path>) -> Result<Self, DataError> {
@@ -59,7 +60,10 @@ impl Task {
             ));
         }
         if let Some(folder) = run_folder {
-            splits.write_below(folder, env_name(config.env.kind))?;
+            match config.env.benchmark.split_output_dir.as_str() {
+                "" => splits.write_below(folder, env_name(config.env.kind))?,
+                chosen => splits.write(Path::new(chosen))?,
+            }
         }
         let [train, val, test] = splits.parts.map(|part| {
             let kept = kept(&part);

@@ -139,4 +139,17 @@ fn a_division_is_kept_in_the_run_folder_and_rewritten_on_each_start() {
     config.train.train_size = 5;
     let refused = folder.path().join("refused");
     assert!(Task::open(&config, Some(&refused)).is_err() && !refused.exists());
+    // A folder of one's own takes the place of the one in the run.
+    config.train.train_size = 0;
+    config.env.benchmark.split_output_dir = folder.path().join("own").display().to_string();
+    assert!(Task::open(&config, Some(&refused)).is_ok() && !refused.exists());
+    assert!(folder.path().join("own/split_manifest.json").is_file());
+}
+
+#[test]
+fn a_benchmark_of_another_version_is_refused_by_name() {
+    let mut config = demo();
+    config.env.benchmark.name = Benchmark::Officeqa;
+    let told = Task::open(&config, None).err().unwrap().to_string();
+    assert!(told.starts_with("env.name: the benchmark officeqa is not part of this version"), "{told}");
 }

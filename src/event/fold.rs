@@ -252,7 +252,6 @@ impl RunState {
                 let step = self.step_mut(record.at, now);
                 step.current_hash.clone_from(current_hash);
                 step.record = Some((**record).clone());
-                step.current_hash.clone_from(current_hash);
                 step.finished_at = Some(now);
             }
             Event::TestFinished { outcome } => self.test = Some(outcome.clone()),

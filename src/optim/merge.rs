@@ -127,6 +127,7 @@ fn inherit(edit: &mut Edit, item: &Value, parents: &[&Edit]) {
         edit.rationale.clone_from(&twin.rationale);
     }
     edit.priority = edit.priority.or(twin.priority);
+    edit.merge_level = twin.merge_level;
     if item.get("support_count").and_then(whole_number).is_none() {
         edit.support_count = twin.support_count;
     }
@@ -242,6 +243,17 @@ mod tests {
         assert_eq!(edit.motivated_by, ["t1", "t2", "t3"]);
         let reply = json!({"edits": [{"op": "append", "content": "ab", "motivated_by": ["t3", "made up"]}]});
         assert_eq!(merge(reply, None, None).unwrap().edits[0].motivated_by, ["t3"]);
+    }
+
+    #[test]
+    fn the_final_merge_leaves_an_edits_level_as_it_is() {
+        let mut merged = parents();
+        merged[0].edits[0].merge_level = Some(2);
+        let reply = json!({"edits": [{"op": "append", "content": "a"}, {"op": "append", "content": "b"},
+            {"op": "append", "content": "new", "merge_level": 7}]});
+        let merged = merge_reply(&reply.to_string(), UpdateMode::Patch, None, None, &merged).unwrap();
+        let levels: Vec<_> = merged.edits.iter().map(|edit| edit.merge_level).collect();
+        assert_eq!(levels, [Some(2), None, None]);
     }
 
     #[test]

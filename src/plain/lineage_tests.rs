@@ -6,7 +6,7 @@ use crate::domain::{
     ReviewMode, Rewrite, Skill, SlowUpdate, StageAction, TimeoutPolicy, Verdict,
 };
 use crate::event::{ReviewEdit, ReviewState, SkillVersion, StageState, StepState};
-use crate::optim::{Applied, MissingAnchor, apply_edits};
+use crate::optim::{Applied, MissingAnchor, apply_edits, with_empty_appendix};
 
 /// A run that is told step by step.
 struct Story {
@@ -263,6 +263,17 @@ fn rewrites_appendix_and_slow_update_are_named() {
     );
     let (_, slow) = line(&told, "go slowly");
     assert_eq!((slow.stage, slow.verdict), (OriginStage::SlowUpdate, Some("force_accept")));
+}
+
+#[test]
+fn the_room_for_notes_is_told_although_no_event_does() {
+    let mut story = Story::of("# Skill\n");
+    story.text = with_empty_appendix(&story.text);
+    story = story.step(&all(&[append("- one")]), Verdict::AcceptNewBest);
+    story.state.skills.remove(&story.state.steps[0].review.as_ref().unwrap().current_hash.clone());
+    let told = story.told();
+    assert_eq!(line(&told, "- one").1.stage, OriginStage::Edit);
+    assert_eq!(line(&told, "<!-- APPENDIX_START -->").1.stage, OriginStage::Appendix);
 }
 
 #[test]

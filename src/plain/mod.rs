@@ -6,6 +6,7 @@
 mod describe;
 mod lineage;
 mod render;
+mod report;
 mod table;
 
 pub use describe::{
@@ -14,4 +15,5 @@ pub use describe::{
 };
 pub use lineage::{EditOrigin, Lineage, Origin, OriginStage, SkillLine, lineage};
 pub use render::PlainRenderer;
+pub use report::{report, report_json};
 pub use table::{Align, Column, left, markdown, markdown_table, right, text_table};

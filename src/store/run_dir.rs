@@ -87,6 +87,11 @@ impl RunDir {
         self.path.join("calls")
     }
 
+    /// Prompts that replace built-in ones in this run.
+    pub fn prompts(&self) -> PathBuf {
+        self.path.join("prompts")
+    }
+
     pub fn best_skill(&self) -> PathBuf {
         self.path.join("best_skill.md")
     }

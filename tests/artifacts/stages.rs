@@ -39,14 +39,15 @@ fn a_slow_update_tells_its_pairs_once_and_all_of_them_where_they_differ() {
 fn topups_lie_under_their_item_whatever_it_is_called() {
     let mut tape = epochs::first();
     let at = epochs::at(2);
-    for (number, item) in ["..", "a/b"].into_iter().enumerate() {
-        let eval = format!("e01/slow/topup{number}/prev");
-        let skill_hash = String::new();
-        let purpose = planish::event::EvalPurpose::LongitudinalPrev;
-        tape.push(1, Event::EvaluationStarted { eval: eval.clone(), purpose, at, skill_hash, n: 1 });
+    let eval = "e01/slow/topup1/prev".to_owned();
+    let purpose = planish::event::EvalPurpose::LongitudinalPrev;
+    let started =
+        Event::EvaluationStarted { eval: eval.clone(), purpose, at, skill_hash: String::new(), n: 2 };
+    tape.push(1, started);
+    for (index, item) in ["..", "a/b"].into_iter().enumerate() {
         let result = fixture::rollout(item, "Lima", "Lima");
         let key = fixture::key(format!("{eval}/{item}#0"));
-        tape.push(1, Event::EvaluationItemFinished { key, eval, index: 0, result });
+        tape.push(1, Event::EvaluationItemFinished { key, eval: eval.clone(), index, result });
     }
     let folder = Folder::of(&tape);
     let topup = folder.run.path().join("slow_update/epoch_01/rollout_prev/topup");

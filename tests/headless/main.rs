@@ -6,4 +6,5 @@ mod evals;
 mod lives;
 mod place;
 mod reads;
+mod reports;
 mod runs;

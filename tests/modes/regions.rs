@@ -22,7 +22,9 @@ pub fn survive(run: &Finished) {
     let mut state = RunState::default();
     for record in &run.records {
         let current = state.skill_text(&state.current_hash).unwrap_or_default().to_owned();
-        let kept = |text: &str, of| assert_eq!(region(text, of), region(&current, of), "after {}", record.event.kind());
+        let kept = |text: &str, of| {
+            assert_eq!(region(text, of), region(&current, of), "after {}", record.event.kind())
+        };
         match &record.event {
             Event::SkillUpdated { candidate, .. } => {
                 kept(&candidate.text, SLOW);

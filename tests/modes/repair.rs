@@ -66,7 +66,9 @@ async fn repairs(config: &str) {
     assert_eq!(course(&run), course(&expected), "{config}");
     assert_eq!((run.last(), run.best()), (expected.last(), expected.best()), "{config}");
     // A mock's seed and the prompt differ, so the two calls are two calls in the count.
-    let calls = |run: &Finished| run.state.usage.iter().map(|(stage, usage)| (stage.clone(), usage.calls)).collect::<Vec<_>>();
+    let calls = |run: &Finished| {
+        run.state.usage.iter().map(|(stage, usage)| (stage.clone(), usage.calls)).collect::<Vec<_>>()
+    };
     for ((stage, twice), (_, once)) in calls(&run).into_iter().zip(calls(&expected)) {
         let target = ["rollout", "evaluation"].contains(&stage.as_str());
         assert_eq!(twice, if target { once } else { 2 * once }, "{config}: {stage}");
@@ -110,7 +112,9 @@ async fn an_analyst_without_a_usable_reply_proposes_nothing() {
             assert_eq!(usage.calls, 2);
         }
     }
-    assert!(run.state.steps.iter().all(|step| step.record.as_ref().unwrap().action == Verdict::SkipNoPatches));
+    assert!(
+        run.state.steps.iter().all(|step| step.record.as_ref().unwrap().action == Verdict::SkipNoPatches)
+    );
     assert!(!run.has("steps/step_0001/patches"));
 }
 
@@ -122,7 +126,8 @@ async fn an_unusable_merge_keeps_the_edits() {
         if let Event::MergeFinished { at, patch, model_merges, fallbacks, .. } = event {
             assert_eq!(*model_merges, 0);
             let step = run.state.steps.iter().find(|step| step.at == *at).unwrap();
-            let proposed: usize = step.analyses.iter().filter_map(|one| Some(one.patch.as_ref()?.edits.len())).sum();
+            let proposed: usize =
+                step.analyses.iter().filter_map(|one| Some(one.patch.as_ref()?.edits.len())).sum();
             assert_eq!(patch.edits.len(), proposed);
             kept += fallbacks;
         }
@@ -165,7 +170,10 @@ async fn a_rewrite_that_fails_skips_the_step() {
     let run = hopeless("meta_reflect_suggestions", "\"change_summary\"").await;
     let proposed = run.state.steps.iter().filter(|step| step.merged.is_some());
     let actions: Vec<_> = proposed.map(|step| step.record.as_ref().unwrap().action).collect();
-    assert!(!actions.is_empty() && actions.iter().all(|action| *action == Verdict::SkipNoRewrite), "{actions:?}");
+    assert!(
+        !actions.is_empty() && actions.iter().all(|action| *action == Verdict::SkipNoRewrite),
+        "{actions:?}"
+    );
     assert!(run.answers("rewrite").iter().all(|(answer, note)| answer.is_none() && note.contains(TWICE)));
     let stages: Vec<_> = run.state.stages.iter().map(|stage| stage.stage.action()).collect();
     assert!(stages.iter().all(|action| *action == StageAction::SkipNoRewrite), "{stages:?}");

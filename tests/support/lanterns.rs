@@ -90,7 +90,8 @@ impl Lanterns {
         let engine = self.start(name, extra).await;
         engine.ended().wait_for(|ended| *ended).await.unwrap();
         let finished = Finished::open(&self.run(name));
-        let completed = matches!(finished.state.status, RunStatus::Ended { status: EndStatus::Completed, .. });
+        let completed =
+            matches!(finished.state.status, RunStatus::Ended { status: EndStatus::Completed, .. });
         assert!(completed, "{}: {:?} {:?}", self.config, finished.state.status, finished.state.logs);
         finished
     }

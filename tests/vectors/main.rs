@@ -6,8 +6,12 @@
 
 mod config;
 mod data;
+mod e2e;
 mod gate;
 mod optim;
+#[path = "../support/recorded_run.rs"]
+#[allow(dead_code)]
+mod recorded_run;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,6 +27,7 @@ const GROUPS: &[(&str, Runner, &[&str])] = &[
     ("batches", data::batches, &[]),
     ("config", config::config, &[]),
     ("config_shipped", config::config_shipped, &[]),
+    ("e2e_run", e2e::e2e_run, &[]),
     ("gate", gate::gate, &[]),
     ("json_extract", optim::json_extract, &[]),
     ("optimizer_calls", optim::optimizer_calls, &["call"]),

@@ -147,6 +147,8 @@ async fn bad_settings_name_the_key_and_the_remedy() {
     assert!(text.contains("model.optimizer.model is empty"), "{text}");
     let text = change(|config| config.target.backend = Backend::EditSearch);
     assert!(text.contains("no model"), "{text}");
+    let text = change(|config| config.optimizer.backend = Backend::CodexExec);
+    assert!(text.contains("model.optimizer.backend = \"codex_exec\" is not part of this version"), "{text}");
     let text = change(|config| config.target.backend = Backend::Local);
     assert!(text.contains("needs the local worker"), "{text}");
     let text = change(|config| config.replay_from = "empty".into());

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::config::error::ConfigErrors;
+
 #[derive(Debug, Error)]
 pub enum ImportError {
     #[error("{}: no such file{named_by}; check the path", path.display())]
@@ -16,6 +18,8 @@ pub enum ImportError {
     Circular { path: PathBuf },
     #[error("--cfg-options {argument}: no `=`; write section.key=value")]
     NoValue { argument: String },
+    #[error(transparent)]
+    Settings(ConfigErrors),
 }
 
 impl ImportError {

@@ -27,11 +27,11 @@ impl Merged {
         };
         for (name, entry) in &self.settings {
             // `env` with a plain value is the flat name of the environment's name.
-            let section = names::SECTIONS.contains(&name.as_str())
-                && !(name == "env" && !matches!(entry.node, Node::Map(_)));
+            let is_map = matches!(entry.node, Node::Map(_));
+            let section = names::SECTIONS.contains(&name.as_str()) && (is_map || name != "env");
             if !structured || !section {
                 take(name.clone(), name.clone(), entry);
-            } else if !matches!(entry.node, Node::Map(_)) {
+            } else if !is_map {
                 let why = "a plain value where a section belongs".to_owned();
                 dropped.push(Dropped { name: name.clone(), place: entry.place.clone(), why });
             }

@@ -116,6 +116,9 @@ pub enum Pick {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
+    /// What tests call it; requests it answered are remembered with it.
+    #[serde(default)]
+    pub name: String,
     /// Regular expression on the last message, or on the text prompt; absent: any.
     #[serde(default)]
     pub matches: Option<String>,
@@ -143,6 +146,14 @@ pub struct Chaos {
     pub faults: Vec<Fault>,
 }
 
+/// Token counts that every answer reports, whatever its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FixedUsage {
+    pub prompt_tokens: u64,
+    pub completion_tokens: u64,
+}
+
 /// A whole script. The first rule that matches answers; a request that none matches gets status 404.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -154,6 +165,8 @@ pub struct Script {
     pub chunk_delay_ms: u64,
     /// Leave usage out of answers.
     pub no_usage: bool,
+    /// Absent: a quarter of the characters.
+    pub usage: Option<FixedUsage>,
     pub chaos: Option<Chaos>,
     pub rules: Vec<Rule>,
 }
@@ -197,6 +210,7 @@ pub(super) struct Playbook {
     script: Script,
     rules: Vec<Compiled>,
     seen: HashMap<String, u32>,
+    answered: String,
 }
 
 /// The patterns of one rule and how often it answered.
@@ -242,15 +256,21 @@ impl Playbook {
             let (system, asked) = (compile(&rule.system)?, compile(&rule.asked)?);
             rules.push(Compiled { system, asked, matches: compile(&rule.matches)?, count: 0 });
         }
-        Ok(Self { script, rules, seen: HashMap::new() })
+        Ok(Self { script, rules, seen: HashMap::new(), answered: String::new() })
     }
 
     pub(super) fn script(&self) -> &Script {
         &self.script
     }
 
+    /// Name of the rule that the last request was answered by; "" where none did or it has no name.
+    pub(super) fn answered(&self) -> &str {
+        &self.answered
+    }
+
     /// Decides on one request; `body` is all of it.
     pub(super) fn act(&mut self, said: &Conversation, body: &str) -> Act {
+        self.answered.clear();
         if let Some(fault) = self.chaos(body) {
             return Act::Fault(fault);
         }
@@ -270,6 +290,7 @@ impl Playbook {
                 (None, Some(pattern)) => pattern.captures(&said.asked),
                 (None, None) => None,
             };
+            self.answered.clone_from(&rule.name);
             return rule.answers[index.min(n - 1)].act(groups);
         }
         Act::Fault(Fault::Status {
@@ -372,6 +393,7 @@ mod tests {
             system = "analyst"
             answers = ["{}"]
             [[rules]]
+            name = "city"
             matches = "in (\\w+)"
             answers = [{ text = "$1", expand = true }]
             [[rules]]
@@ -383,8 +405,10 @@ mod tests {
         let mut book = Playbook::new(script).unwrap();
         assert_eq!(text(book.act(&said("you are an analyst", "in Rome"), "")), "{}");
         assert_eq!(text(book.act(&said("", "lives in Rome"), "")), "Rome");
+        assert_eq!(book.answered(), "city");
         let x = said("", "x");
         assert!(text(book.act(&x, "")).contains("429"));
+        assert_eq!(book.answered(), "");
         assert_eq!(text(book.act(&x, "")), "fine");
         assert_eq!([book.act(&x, ""), book.act(&x, "")], [(); 2].map(|()| Act::Fault(Fault::Hang)));
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::script::{Act, Conversation, Playbook, Script, ScriptError};
+use super::script::{Act, Conversation, FixedUsage, Playbook, Script, ScriptError};
 use super::wire::{After, Connection, Request, Shape};
 
 /// Requests that are kept for assertions; older ones are only counted.
@@ -22,6 +22,8 @@ pub struct SeenRequest {
     /// Names in lower case.
     pub headers: HashMap<String, String>,
     pub body: Value,
+    /// Name of the rule that answered; "" where none did or it has no name.
+    pub rule: String,
 }
 
 #[derive(Debug)]
@@ -163,8 +165,11 @@ fn decide(shared: &Mutex<Shared>, request: Request, body: Value, chat: bool) -> 
     let shape = Shape {
         chat,
         stream: body["stream"] == true,
-        usage: (!script.no_usage).then(|| {
-            ((said.system.len() + said.last.len()).div_ceil(4) as u64, reply_length.div_ceil(4) as u64)
+        usage: (!script.no_usage).then(|| match script.usage {
+            Some(FixedUsage { prompt_tokens, completion_tokens }) => (prompt_tokens, completion_tokens),
+            None => {
+                ((said.system.len() + said.last.len()).div_ceil(4) as u64, reply_length.div_ceil(4) as u64)
+            }
         }),
         chunk: if script.chunk == 0 { 8 } else { script.chunk },
         delay: Duration::from_millis(script.chunk_delay_ms),
@@ -174,7 +179,8 @@ fn decide(shared: &Mutex<Shared>, request: Request, body: Value, chat: bool) -> 
     if shared.seen.len() == KEPT_REQUESTS {
         shared.seen.pop_front();
     }
-    shared.seen.push_back(SeenRequest { path: request.path, headers: request.headers, body });
+    let rule = shared.playbook.answered().to_owned();
+    shared.seen.push_back(SeenRequest { path: request.path, headers: request.headers, body, rule });
     (act, latency, shape)
 }
 

@@ -1,9 +1,9 @@
 //! The changes of a run's current skill, one after the other: edit by edit where the record lets them be told apart.
 
 use super::{EditOrigin, Origin, OriginStage};
-use crate::domain::{Decision, Edit, EditReport, EditStatus, EpochStage, GateDecision, StepRef};
+use crate::domain::{Decision, Edit, EditReport, EditStatus, EpochStage, GateDecision, Skill, StepRef};
 use crate::event::{ReviewState, RunState, StageState, StepState};
-use crate::optim::{MissingAnchor, apply_edits};
+use crate::optim::{MissingAnchor, apply_edits, with_empty_appendix};
 use crate::text::{Mark, diff, lines};
 
 /// The text after a change and what made it.
@@ -154,6 +154,12 @@ impl Chain<'_> {
 
     /// The current skill is another one than the record explains.
     fn unrecorded(&mut self, hash: &str, at: StepRef) {
+        let prepared = Skill::new(with_empty_appendix(&self.text));
+        if prepared.hash == hash {
+            let mut origin = Origin::plain(OriginStage::Appendix, at);
+            "room for notes".clone_into(&mut origin.reason);
+            return self.push(&prepared.text, origin, true);
+        }
         self.reach(hash, Origin::plain(OriginStage::Unrecorded, at));
     }
 

@@ -1,10 +1,10 @@
 //! `slow_update/`, `meta_skill/` and `meta_reflect/`: what the stages after the steps of an epoch compared, said and
 //! decided.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::step::{mode, seconds};
-use super::{Output, proposals, rollouts};
+use super::{Output, rollouts};
 use crate::domain::{
     ComparisonPair, EpochStage, MetaReflect, MetaSkill, Patch, SlowUpdate, StageAction, UpdateMode,
 };
@@ -18,15 +18,13 @@ const META_TARGET: &str = "what the epoch's history of edits and scores shows";
 
 pub(super) fn write(output: &Output, state: &RunState, epoch: u32) -> Result<(), StoreError> {
     for (id, eval) in state.evals.iter().filter(|(_, eval)| eval.at.epoch == epoch) {
-        if let Some(folder) = evaluation_folder(id, eval) {
-            rollouts::write_evaluation(output, &folder, eval)?;
-        }
+        write_evaluation(output, id, eval)?;
     }
     for stage in state.stages_of(epoch) {
         match &stage.stage {
             EpochStage::SlowUpdate(found) => slow_update(output, stage, found)?,
             EpochStage::MetaSkill(found) => meta_skill(output, stage, found)?,
-            EpochStage::MetaReflect(found) => meta_reflect(output, mode(state), stage, found)?,
+            EpochStage::MetaReflect(found) => meta_reflect(output, revision_mode(mode(state)), stage, found)?,
         }
     }
     Ok(())
@@ -36,34 +34,36 @@ fn folder(stage: &str, epoch: u32) -> String {
     format!("{stage}/epoch_{epoch:02}")
 }
 
-/// Where an evaluation of a stage lies; `None` for those of steps and of the run.
-fn evaluation_folder(id: &str, eval: &EvalState) -> Option<String> {
-    let side = match eval.purpose {
+/// An evaluation of a stage, named `e02/slow/prev`; others belong to steps or to the run.
+fn write_evaluation(output: &Output, id: &str, eval: &EvalState) -> Result<(), StoreError> {
+    let mut parts = id.split('/').skip(1);
+    let stage = match parts.next() {
+        Some("slow") => "slow_update",
+        Some("meta_skill") => "meta_skill",
+        Some("meta" | "meta_reflect") => "meta_reflect",
+        Some(_) | None => return Ok(()),
+    };
+    let name = match eval.purpose {
         EvalPurpose::LongitudinalPrev => "rollout_prev",
         EvalPurpose::LongitudinalCurr => "rollout_curr",
-        EvalPurpose::SlowCandidate => {
-            return Some(format!("{}/selection_eval", folder("slow_update", eval.at.epoch)));
-        }
-        EvalPurpose::MetaReflectCandidate => {
-            return Some(format!("{}/selection_eval", folder("meta_reflect", eval.at.epoch)));
-        }
+        EvalPurpose::Rescore => "current_eval",
+        EvalPurpose::SlowCandidate | EvalPurpose::MetaReflectCandidate => "selection_eval",
         EvalPurpose::Baseline
         | EvalPurpose::Candidate
-        | EvalPurpose::Rescore
         | EvalPurpose::DeepProbe
         | EvalPurpose::FinalSelection
         | EvalPurpose::TestBase
         | EvalPurpose::TestBest
-        | EvalPurpose::TestFinal => return None,
+        | EvalPurpose::TestFinal => return Ok(()),
     };
-    // The meta skill compares by itself where no slow update did.
-    let stage = if id.split('/').any(|part| part == "slow") { "slow_update" } else { "meta_skill" };
-    let folder = folder(stage, eval.at.epoch);
-    if id.split('/').any(|part| part.starts_with("topup")) {
-        let (_, result) = eval.results.first()?;
-        return Some(format!("{folder}/{side}/topup/{}", encode_item_id(result.item())));
+    let folder = format!("{}/{name}", folder(stage, eval.at.epoch));
+    if !parts.any(|part| part.starts_with("topup")) {
+        return rollouts::write_evaluation(output, &folder, eval);
     }
-    Some(format!("{folder}/{side}"))
+    for (_, result) in &eval.results {
+        rollouts::write(output, &format!("{folder}/topup/{}", encode_item_id(result.item())), [result])?;
+    }
+    Ok(())
 }
 
 /// The fields of a stage that did nothing in the first epoch.
@@ -189,9 +189,17 @@ fn meta_reflect(
     output.json(&file("meta_result.json"), &told)
 }
 
+/// Whole documents cannot be revised from a history, so that mode is revised by edits.
+fn revision_mode(mode: UpdateMode) -> UpdateMode {
+    match mode {
+        UpdateMode::Patch | UpdateMode::FullRewriteMinibatch => UpdateMode::Patch,
+        UpdateMode::RewriteFromSuggestions => UpdateMode::RewriteFromSuggestions,
+    }
+}
+
 /// The patch with where each item came from.
-fn meta_patch(mode: UpdateMode, patch: &Patch) -> Map<String, Value> {
-    let mut told = proposals::patch(mode, patch);
+fn meta_patch(mode: UpdateMode, patch: &Patch) -> Value {
+    let mut told = patch.as_payload(mode);
     for item in told.get_mut(mode.items_key()).and_then(Value::as_array_mut).into_iter().flatten() {
         item["update_origin"] = json!("meta_reflect_momentum");
         item["update_target"] = json!(META_TARGET);

@@ -4,7 +4,6 @@
 
 mod epoch;
 mod flat_config;
-mod proposals;
 mod rollouts;
 mod run;
 mod standing;

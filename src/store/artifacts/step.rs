@@ -2,10 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Output, proposals, rollouts};
-use crate::domain::{Edit, Phase, Rewrite, SourceType, UpdateMode, Verdict};
+use super::{Output, rollouts};
+use crate::domain::{Edit, Phase, ProbeExample, Rewrite, SourceType, UpdateMode, Verdict};
 use crate::event::{Analysis, BatchProbe, EvalPurpose, EvalState, ItemResult, RunState, StepState};
 use crate::store::StoreError;
+
+/// Longest quotation in a digest, in characters.
+const SHORT: usize = 200;
 
 pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Result<(), StoreError> {
     let mode = mode(state);
@@ -13,15 +16,15 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
     let file = |name: &str| format!("{folder}/{name}");
     write_batches(output, state, step, &folder)?;
     if let Some(merged) = &step.merged {
-        output.json(&file("merged_patch.json"), &proposals::patch(mode, merged))?;
+        output.json(&file("merged_patch.json"), &merged.as_payload(mode))?;
     }
     if let Some(decision) = &step.lr_decision {
         output.json(&file("lr_decision.json"), decision)?;
     }
     if let Some(ranked) = &step.ranked {
-        let mut told = proposals::patch(mode, ranked);
+        let mut told = ranked.as_payload(mode);
         if let Some(ranking) = &step.ranking {
-            told.insert("ranking_details".into(), json!(ranking));
+            told["ranking_details"] = json!(ranking);
         }
         output.json(&file("ranked_edits.json"), &told)?;
     }
@@ -48,7 +51,9 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
     if let Some(eval) = step.eval.as_ref().and_then(|eval| state.evals.get(eval)) {
         rollouts::write_evaluation(output, &file("selection_eval"), eval)?;
     }
-    for (_, eval) in evals_of(state, step, EvalPurpose::Rescore) {
+    // Others of this step belong to the stages after it.
+    let own = format!("s{:03}/rescore", step.at.step);
+    for (_, eval) in evals_of(state, step, EvalPurpose::Rescore).filter(|(id, _)| *id == own) {
         rollouts::write_evaluation(output, &file("current_eval"), eval)?;
     }
     if let Some(gate) = &step.gate {
@@ -105,7 +110,9 @@ fn write_batches(
     }
     for probe in &step.probes {
         let name = format!("{}/deep_reflect/probe.json", of_batch(probe.batch));
-        output.json(&name, &told_probe(probe))?;
+        let own = format!("/b{}", probe.batch);
+        let probed = evals_of(state, step, EvalPurpose::DeepProbe).find(|(id, _)| id.ends_with(&own));
+        output.json(&name, &told_probe(probe, probed.map(|(_, eval)| eval)))?;
     }
     for (id, eval) in evals_of(state, step, EvalPurpose::DeepProbe) {
         let batch = id.rsplit_once("/b").and_then(|(_, number)| number.parse().ok()).unwrap_or(0);
@@ -136,7 +143,7 @@ fn write_analysis(
             "succ"
         }
     };
-    told.insert("patch".into(), Value::Object(proposals::patch(mode, patch)));
+    told.insert("patch".into(), patch.as_payload(mode));
     if !analysis.appendix_notes.is_empty() {
         told.insert("appendix_notes".into(), json!(analysis.appendix_notes));
     }
@@ -145,9 +152,19 @@ fn write_analysis(
     output.json(&format!("{folder}/patches/minibatch_{kind}_{:03}.json", analysis.minibatch), &told)
 }
 
-fn told_probe(probe: &BatchProbe) -> Value {
+/// The probe and the items it was made from; where those were not told, the ones that were probed.
+fn told_probe(probe: &BatchProbe, probed: Option<&EvalState>) -> Value {
     let mut told = json!(probe.answer.probe);
-    let examples = &probe.answer.examples;
+    let mut examples = probe.answer.examples.clone();
+    if examples.is_empty() {
+        let rollouts = probed.into_iter().flat_map(|eval| &eval.results).filter_map(|row| row.1.rollout());
+        examples.extend(rollouts.map(|rollout| ProbeExample {
+            id: rollout.item.clone(),
+            task_type: rollout.task_type.clone(),
+            reference_fields: Vec::new(),
+            reference_preview: String::new(),
+        }));
+    }
     let mut fields: Map<String, Value> = Map::new();
     for field in examples.iter().flat_map(|example| &example.reference_fields) {
         let count = fields.get(field).and_then(Value::as_u64).unwrap_or(0);
@@ -177,11 +194,11 @@ fn write_rewrite(
             let of_rewrite = |edit: &&Edit| edit.content.trim_end() == rewrite.new_skill.trim_end();
             let proposed = step.ranked.iter().chain(&step.merged).flat_map(|patch| &patch.edits);
             let selected = match proposed.into_iter().find(of_rewrite) {
-                Some(edit) => proposals::item(mode, edit),
+                Some(edit) => edit.as_item(mode),
                 // A reviewer wrote it anew.
                 None => json!({ "change_summary": rewrite.change_summary, "new_skill": rewrite.new_skill }),
             };
-            let merged = step.merged.as_ref().map(|merged| proposals::patch(mode, merged));
+            let merged = step.merged.as_ref().map(|merged| merged.as_payload(mode));
             let told = json!({ "selected_candidate": selected, "merged_patch": merged });
             output.json(&format!("{folder}/full_rewrite_result.json"), &told)
         }
@@ -254,7 +271,27 @@ fn digest(mode: UpdateMode, step: &StepState) -> Option<Value> {
         digest["score_before"] = json!(gate.current.gate);
         digest["score_after"] = json!(gate.candidate.gate);
         let edits = step.ranked.iter().flat_map(|patch| &patch.edits);
-        digest["rejected_edits"] = edits.map(|edit| proposals::short(mode, edit)).collect();
+        digest["rejected_edits"] = edits.map(|edit| short(mode, edit)).collect();
     }
     Some(digest)
+}
+
+/// A proposal as a digest quotes it.
+fn short(mode: UpdateMode, edit: &Edit) -> Value {
+    let cut = |text: &str| text.chars().take(SHORT).collect::<String>();
+    match mode {
+        UpdateMode::Patch => {
+            json!({ "op": edit.op, "content": cut(&edit.content), "target": cut(&edit.target) })
+        }
+        UpdateMode::RewriteFromSuggestions => json!({
+            "type": edit.op.name(),
+            "title": cut(&edit.target),
+            "instruction": cut(&edit.content),
+        }),
+        UpdateMode::FullRewriteMinibatch => json!({
+            "title": cut(&edit.target),
+            "change_summary": edit.rationale.lines().map(cut).collect::<Vec<_>>(),
+            "source_type": edit.source_type,
+        }),
+    }
 }

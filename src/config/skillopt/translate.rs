@@ -1,0 +1,258 @@
+//! Flat SkillOpt settings as settings of planish, each with what is to be said about it. A setting that cannot be taken
+//! over is named with the reason; a key of a server is never taken over.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use toml::Value;
+
+use super::flat::Flat;
+use super::layers::{Dropped, Merged};
+use super::node::{Entry, Node, Place};
+use super::values;
+use crate::config::aliases::{self, Name};
+use crate::config::backends::Backend;
+use crate::config::error::{self, ConfigError};
+use crate::config::keys::{self, Key, Kind};
+use crate::config::value::Complaint;
+use crate::config::{Config, layer};
+
+/// One line of the new file.
+pub struct Setting {
+    /// `None`: the reader of the file has to fill it in.
+    pub value: Option<Value>,
+    pub notes: Vec<String>,
+}
+
+/// Everything the new file says.
+pub struct Translation {
+    pub settings: BTreeMap<&'static str, Setting>,
+    pub dropped: Vec<Dropped>,
+    pub errors: Vec<ConfigError>,
+}
+
+/// Where relative paths start.
+pub struct Folders {
+    /// SkillOpt takes them from where it is started.
+    pub current: PathBuf,
+    /// Folder of the new file; `None`: paths are written in full.
+    pub out: Option<PathBuf>,
+}
+
+/// What SkillOpt's code does where its files leave a key out and planish's default is another.
+fn when_left_out() -> [(&'static str, Value); 4] {
+    [
+        ("optimizer.lr_scheduler", Value::String("constant".into())),
+        ("optimizer.use_slow_update", Value::Boolean(false)),
+        ("optimizer.use_meta_skill", Value::Boolean(false)),
+        ("model.rewrite_reasoning_effort", Value::String("high".into())),
+    ]
+}
+
+/// Values that SkillOpt's base file writes out and that planish has anyway when a key is not set.
+fn is_implied(key: &str, value: &Value) -> bool {
+    match (key, value) {
+        ("model.minimax_model", Value::String(model)) => model == "MiniMax-M3",
+        ("model.minimax_temperature", Value::Float(temperature)) => *temperature == 0.7,
+        ("model.minimax_max_tokens", Value::Integer(tokens)) => *tokens == 8000,
+        ("model.minimax_enable_thinking", Value::Boolean(thinking)) => !thinking,
+        _ => false,
+    }
+}
+
+impl Translation {
+    pub fn of(merged: &Merged, folders: &Folders) -> Self {
+        let (flat, dropped) = merged.flatten();
+        let mut translation = Self { settings: BTreeMap::new(), dropped, errors: Vec::new() };
+        for (name, flat) in &flat {
+            translation.take(name, &flat.written, &flat.entry, folders);
+        }
+        translation.roles(&flat);
+        translation.left_out(&flat);
+        translation.without_defaults();
+        translation
+    }
+
+    fn take(&mut self, name: &str, written: &str, entry: &Entry, folders: &Folders) {
+        // Roles are worked out together.
+        let of_roles =
+            ["model_backend", "optimizer_backend", "target_backend", "optimizer_model", "target_model"];
+        if of_roles.contains(&name) || (name.contains("azure_") && aliases::secret_variable(name).is_none()) {
+            return;
+        }
+        let key = match aliases::by_flat_name(name).map(Name::Key).or_else(|| aliases::resolve(name)) {
+            Some(Name::Key(key)) => key,
+            Some(Name::Retired { why }) => return self.drop(written, &entry.place, why),
+            Some(Name::Secret { .. }) if entry.node.is_blank() => return,
+            Some(Name::Secret { variable }) => {
+                let why = format!("a key: put it into the environment variable {variable}");
+                return self.drop(written, &entry.place, why);
+            }
+            None if entry.node.is_blank() => return,
+            None => return self.drop(written, &entry.place, "planish has no such setting"),
+        };
+        let (node, mut notes) = as_skillopt_takes_it(key, &entry.node);
+        match values::convert(key, &node) {
+            Ok(None) => return,
+            Ok(Some(value)) if is_implied(key.path, &value) => return,
+            Ok(Some(value)) if values::holds_credentials(&value) => {
+                self.drop(
+                    written,
+                    &entry.place,
+                    "holds a user name or password: write the address without it",
+                );
+            }
+            Ok(Some(value)) => {
+                if written != key.path {
+                    notes.insert(0, format!("was {written} ({})", entry.place));
+                }
+                let value = rebased(key.kind, value, &entry.place, folders, &mut notes);
+                self.set(key.path, Some(value), notes);
+            }
+            Err(_) if key.path == "env.name" => {
+                let why =
+                    "planish has no benchmark of this name: describe the task with the other keys of [env]";
+                self.drop(written, &entry.place, why);
+            }
+            Err(complaint) => self.refuse(written, &entry.place, complaint),
+        }
+    }
+
+    fn left_out(&mut self, flat: &Flat) {
+        let given =
+            |key: &str| flat.get(&aliases::flat_name(key)).is_some_and(|flat| flat.entry.node != Node::Null);
+        let note = || vec!["not set there: what SkillOpt does then".to_owned()];
+        for (key, value) in when_left_out() {
+            if !given(key) {
+                self.set(key, Some(value), note());
+            }
+        }
+        let trace = "model.codex_trace_to_optimizer";
+        let is_codex = |setting: &Setting| {
+            setting.value.as_ref().and_then(Value::as_str) == Some(Backend::CodexExec.word())
+        };
+        if !given(trace) && self.settings.get("model.target.backend").is_some_and(is_codex) {
+            self.set(trace, Some(Value::Boolean(false)), note());
+        }
+        let reflact = |written: &str| ["teacher", "student"].iter().any(|word| written.contains(word));
+        let gated = "optimizer.slow_update_gate_with_selection";
+        if flat.values().any(|flat| reflact(&flat.written)) && !self.settings.contains_key(gated) {
+            self.set(gated, Some(Value::Boolean(true)), vec!["ReflACT always gates the slow update".into()]);
+        }
+    }
+
+    fn without_defaults(&mut self) {
+        let defaults: BTreeMap<&str, serde_json::Value> =
+            keys::flatten(&Config::default()).into_iter().map(|(key, value)| (key.path, value)).collect();
+        self.settings.retain(|key, setting| match &setting.value {
+            Some(value) => serde_json::to_value(value).ok().as_ref() != defaults.get(key),
+            None => true,
+        });
+    }
+
+    pub fn set(&mut self, key: &'static str, value: Option<Value>, notes: Vec<String>) {
+        self.settings.insert(key, Setting { value, notes });
+    }
+
+    pub fn drop(&mut self, name: &str, place: &Place, why: impl Into<String>) {
+        self.dropped.push(Dropped { name: name.to_owned(), place: place.clone(), why: why.into() });
+    }
+
+    pub fn refuse(&mut self, name: &str, place: &Place, complaint: Complaint) {
+        let place = match place {
+            Place::File { path, line } => error::Place::Line { path: path.to_path_buf(), line: *line },
+            Place::Option => error::Place::CommandLine,
+        };
+        let Complaint { problem, remedy } = complaint;
+        self.errors.push(ConfigError { place, key: name.to_owned(), problem, remedy });
+    }
+}
+
+/// Values that SkillOpt takes for another one without a word.
+fn as_skillopt_takes_it(key: &Key, node: &Node) -> (Node, Vec<String>) {
+    let word = match node {
+        Node::Text(text) => Some(text.as_str()),
+        _ => None,
+    };
+    let unknown =
+        |allowed| word.is_some_and(|word| aliases::canonical_word(key.path, allowed, word).is_none());
+    let note = |meant: &str| vec![format!("SkillOpt takes the value there as {meant}")];
+    match (key.path, key.kind) {
+        ("optimizer.skill_update_mode", Kind::Choice(allowed)) if unknown(allowed) => {
+            (Node::Text("patch".into()), note("patch"))
+        }
+        ("optimizer.skill_aware_appendix_source", Kind::Choice(allowed)) if unknown(allowed) => {
+            (Node::Text("both".into()), note("both"))
+        }
+        ("evaluation.use_gate", _) if !matches!(node, Node::Bool(_)) => (Node::Bool(true), note("true")),
+        _ => (node.clone(), Vec::new()),
+    }
+}
+
+/// A path that is still right where the new file lies.
+fn rebased(kind: Kind, value: Value, place: &Place, folders: &Folders, notes: &mut Vec<String>) -> Value {
+    match (kind, value) {
+        (Kind::Path(_), Value::String(text)) if !text.is_empty() && !text.starts_with(layer::DEMO) => {
+            Value::String(rebased_path(kind, &text, place, folders, notes))
+        }
+        (Kind::Folders, Value::Array(items)) => {
+            let item = |item: Value| match item {
+                Value::String(text) => Value::String(rebased_path(kind, &text, place, folders, notes)),
+                other => other,
+            };
+            Value::Array(items.into_iter().map(item).collect())
+        }
+        (_, value) => value,
+    }
+}
+
+fn rebased_path(kind: Kind, text: &str, place: &Place, folders: &Folders, notes: &mut Vec<String>) -> String {
+    let beside = match place {
+        Place::File { path, .. } => Some(layer::folder_of(path)),
+        Place::Option => None,
+    };
+    let starts = beside.into_iter().chain([folders.current.clone()]);
+    let found = starts.map(|folder| PathBuf::from(layer::absolute(text, &folder))).find(|path| path.exists());
+    let is_read = values::is_read(kind);
+    let path = match found {
+        Some(path) if is_read => path.canonicalize().unwrap_or(path),
+        Some(_) | None => {
+            if is_read {
+                notes.push("there is nothing at this path yet".into());
+            }
+            PathBuf::from(layer::absolute(text, &folders.current))
+        }
+    };
+    match &folders.out {
+        Some(out) => relative(&path, out),
+        None => path.to_string_lossy().into_owned(),
+    }
+}
+
+/// `path` as seen from `folder`, both absolute; as it is when they share nothing.
+fn relative(path: &Path, folder: &Path) -> String {
+    let common = path.components().zip(folder.components()).take_while(|(a, b)| a == b).count();
+    if common <= 1 {
+        return path.to_string_lossy().into_owned();
+    }
+    let up = folder.components().skip(common).map(|_| std::path::Component::ParentDir);
+    let way: PathBuf = up.chain(path.components().skip(common)).collect();
+    if way.as_os_str().is_empty() { ".".into() } else { way.to_string_lossy().into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_seen_from_the_new_file() {
+        for (path, folder, expected) in [
+            ("/a/b/c", "/a/b", "c"),
+            ("/a/b/c", "/a/b/d/e", "../../c"),
+            ("/a/b", "/a/b", "."),
+            ("/x/y", "/a/b", "/x/y"),
+        ] {
+            assert_eq!(relative(Path::new(path), Path::new(folder)), expected);
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! A run's report: result, steps, stages between epochs, and the lineage of the best skill. Pure functions of the run's
+//! state; item ids and scores only, never an item's content.
+
+use serde_json::{Value, json};
+
+use super::describe::{bounded, count, score, test_line, tokens, verdict_word};
+use super::lineage::{EditOrigin, Lineage, Origin, OriginStage, lineage};
+use super::table::{markdown, markdown_table};
+use crate::domain::SourceType;
+use crate::event::{RunState, RunStatus, StageState, StepState};
+use crate::text::{sanitize_line, truncate};
+
+/// Longest reason in a table, in columns.
+const REASON: usize = 240;
+
+/// The report in Markdown, line by line.
+pub fn report(state: &RunState) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some(info) = &state.info {
+        let plan = &info.plan;
+        out.push(format!("# {}", markdown(&info.name)));
+        out.push(String::new());
+        out.push(format!(
+            "{}. {} of {} in {}; {}/{}/{} train/val/test items; seed {}; target {}, optimizer {}.",
+            status(state),
+            state.steps.iter().filter(|step| step.record.is_some()).count(),
+            count(plan.total_steps as usize, "step"),
+            count(plan.epochs as usize, "epoch"),
+            plan.train,
+            plan.val,
+            plan.test,
+            info.seed,
+            markdown(&plan.target),
+            markdown(&plan.optimizer)
+        ));
+    }
+    section(&mut out, "Result", result(state));
+    section(&mut out, "Steps", steps(state));
+    section(&mut out, "Between epochs", stages(state));
+    let told = lineage(state);
+    section(&mut out, "Lineage of the best skill", lines_of(&told));
+    section(&mut out, "Changes", changes(&told));
+    out
+}
+
+/// The report as data.
+pub fn report_json(state: &RunState) -> Value {
+    let (status, reason) = match &state.status {
+        RunStatus::Ended { status, reason } => (json!(status), reason.as_str()),
+        RunStatus::NotStarted
+        | RunStatus::Running
+        | RunStatus::Paused { .. }
+        | RunStatus::Cancelling { .. } => (Value::Null, ""),
+    };
+    let step = |step: &StepState| json!({"record": step.record, "gate": step.gate});
+    let stage = |found: &StageState| {
+        let (name, action) = (found.stage.name(), found.stage.action());
+        json!({"at": found.at, "stage": name, "action": action, "current_hash": found.current_hash})
+    };
+    json!({
+        "run": state.info.as_ref().map(|info| &info.name),
+        "status": status,
+        "reason": reason,
+        "seed": state.info.as_ref().map(|info| info.seed),
+        "plan": state.info.as_ref().map(|info| &info.plan),
+        "baseline": state.baseline_score,
+        "best_score": state.best_score,
+        "best_step": state.best_step,
+        "current_score": state.current_score,
+        "current_score_stale": state.current_score_stale,
+        "test": state.test,
+        "steps": state.steps.iter().filter(|step| step.record.is_some()).map(step).collect::<Vec<_>>(),
+        "stages": state.stages.iter().map(stage).collect::<Vec<_>>(),
+        "usage": state.usage,
+        "lineage": lineage(state),
+    })
+}
+
+/// A heading and its body; nothing without a body.
+fn section(out: &mut Vec<String>, title: &str, body: Vec<String>) {
+    if !body.is_empty() {
+        out.extend([String::new(), format!("## {title}"), String::new()]);
+        out.extend(body);
+    }
+}
+
+fn status(state: &RunState) -> String {
+    match &state.status {
+        RunStatus::NotStarted => "Not started".to_owned(),
+        RunStatus::Running => "Running (or stopped without an end)".to_owned(),
+        RunStatus::Paused { by } => format!("Paused by {}", markdown(&by.0)),
+        RunStatus::Cancelling { by } => format!("About to stop for {}", markdown(&by.0)),
+        RunStatus::Ended { status, reason } => {
+            let word = match status {
+                crate::event::EndStatus::Completed => "Completed",
+                crate::event::EndStatus::Cancelled => "Cancelled",
+                crate::event::EndStatus::Failed => "Failed",
+                crate::event::EndStatus::BudgetExhausted => "Stopped: budget exhausted",
+            };
+            if reason.is_empty() { word.to_owned() } else { format!("{word}: {}", markdown(reason)) }
+        }
+    }
+}
+
+fn result(state: &RunState) -> Vec<String> {
+    let number = |value: Option<f64>| value.map_or_else(|| "not measured".to_owned(), score);
+    let stale =
+        if state.current_score_stale { " (stale: the skill was changed outside the gate)" } else { "" };
+    let mut out = vec![
+        format!("- Selection score of the seed: {}", number(state.baseline_score)),
+        format!(
+            "- Selection score of the best skill: {} (step {})",
+            number(state.best_score),
+            state.best_step
+        ),
+        format!("- Selection score of the last skill: {}{stale}", number(state.current_score)),
+    ];
+    if let Some(test) = &state.test {
+        let changed = format!("{} gained, {} lost", test.gained, test.lost);
+        out.push(format!("- Test: {}; {changed} (95 % interval, paired by item)", test_line(test)));
+    }
+    let usage = state.total_usage();
+    out.push(format!(
+        "- Cost: {}, {} prompt and {} completion tokens",
+        count(usage.calls as usize, "call"),
+        tokens(usage.prompt_tokens),
+        tokens(usage.completion_tokens)
+    ));
+    out
+}
+
+fn steps(state: &RunState) -> Vec<String> {
+    let row = |step: &StepState| {
+        let record = step.record.as_ref()?;
+        let applied = record
+            .edit_apply_summary
+            .map_or_else(|| "–".to_owned(), |summary| format!("{} of {}", summary.applied, summary.total));
+        let mut row = vec![
+            record.at.step.to_string(),
+            record.at.epoch.to_string(),
+            score(record.rollout_hard),
+            applied,
+            verdict_word(record.action).to_owned(),
+        ];
+        row.extend(match &step.gate {
+            Some(gate) => [
+                bounded(&gate.candidate, gate.candidate.gate),
+                format!("{:.3}", gate.current.gate),
+                gate.gained.len().to_string(),
+                gate.lost.len().to_string(),
+                gate.mid_p.map_or_else(|| "–".to_owned(), |p| format!("{:.0} %", 100.0 * (1.0 - p))),
+            ],
+            None => ["–"; 5].map(str::to_owned),
+        });
+        Some(row)
+    };
+    let rows: Vec<Vec<String>> = state.steps.iter().filter_map(row).collect();
+    let head = [
+        "Step",
+        "Epoch",
+        "Rollouts",
+        "Applied",
+        "Verdict",
+        "Candidate",
+        "Current",
+        "Gained",
+        "Lost",
+        "Helps",
+    ];
+    if rows.is_empty() { Vec::new() } else { markdown_table(&head, &rows) }
+}
+
+fn stages(state: &RunState) -> Vec<String> {
+    let row = |found: &StageState| {
+        vec![
+            found.at.epoch.to_string(),
+            found.stage.name().to_owned(),
+            found.stage.action().name().to_owned(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = state.stages.iter().map(row).collect();
+    if rows.is_empty() { Vec::new() } else { markdown_table(&["Epoch", "Stage", "Action"], &rows) }
+}
+
+/// Every line of the skill with where it came from, and what it was before.
+fn lines_of(told: &Lineage) -> Vec<String> {
+    let rows: Vec<Vec<String>> = told
+        .lines
+        .iter()
+        .enumerate()
+        .map(|(place, line)| {
+            let earlier: Vec<String> =
+                line.earlier.iter().rev().map(|origin| label(&told.origins[*origin])).collect();
+            let text = line.text.trim_end_matches(['\n', '\r']).to_owned();
+            vec![(place + 1).to_string(), text, label(told.origin(line)), earlier.join(" ← ")]
+        })
+        .collect();
+    if rows.is_empty() {
+        return vec!["The best skill is empty.".to_owned()];
+    }
+    markdown_table(&["Line", "Text", "From", "Before"], &rows)
+}
+
+/// The changes that lines of the best skill came from.
+fn changes(told: &Lineage) -> Vec<String> {
+    let used =
+        |place: &usize| told.lines.iter().any(|line| line.origin == *place || line.earlier.contains(place));
+    let rows: Vec<Vec<String>> = (0..told.origins.len())
+        .filter(used)
+        .map(|place| &told.origins[place])
+        .filter(|origin| origin.stage != OriginStage::Seed)
+        .map(|origin| {
+            let (change, evidence, review) = match &origin.edit {
+                Some(edit) => (edit.op.name().to_owned(), evidence(edit), reviewed(edit)),
+                None => (origin.stage.name().to_owned(), String::new(), String::new()),
+            };
+            let reason = truncate(&sanitize_line(&origin.reason), REASON);
+            vec![label(origin), change, evidence, review, reason, verdict(origin)]
+        })
+        .collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    markdown_table(&["Change", "What", "Evidence", "Review", "Why", "Gate"], &rows)
+}
+
+/// `step 3, edit 2`, `epoch 2, slow update`, `seed`.
+fn label(origin: &Origin) -> String {
+    let at = origin.at;
+    match (origin.stage, &origin.edit) {
+        (OriginStage::Seed, _) => "seed".to_owned(),
+        (OriginStage::Edit, Some(edit)) => format!("step {}, edit {}", at.step, edit.number),
+        (OriginStage::Edit, None) => format!("step {}", at.step),
+        (OriginStage::Rewrite | OriginStage::Appendix | OriginStage::Unrecorded, _) => {
+            format!("step {}, {}", at.step, origin.stage.name())
+        }
+        (OriginStage::MetaReflect, Some(edit)) => {
+            format!("epoch {}, {}, edit {}", at.epoch, origin.stage.name(), edit.number)
+        }
+        (OriginStage::SlowUpdate | OriginStage::MetaReflect, _) => {
+            format!("epoch {}, {}", at.epoch, origin.stage.name())
+        }
+    }
+}
+
+/// `failure ×5 (q1, q7)`.
+fn evidence(edit: &EditOrigin) -> String {
+    let source = match edit.source_type {
+        SourceType::Failure => "failure",
+        SourceType::Success => "success",
+    };
+    let items = match edit.motivated_by.as_slice() {
+        [] => String::new(),
+        items => format!(" ({})", items.join(", ")),
+    };
+    format!("{source} ×{}{}", edit.support_count, truncate(&sanitize_line(&items), REASON / 4))
+}
+
+fn reviewed(edit: &EditOrigin) -> String {
+    match &edit.reviewer {
+        Some(author) if edit.amended => format!("amended by {}", author.0),
+        Some(author) => format!("accepted by {}", author.0),
+        None => String::new(),
+    }
+}
+
+fn verdict(origin: &Origin) -> String {
+    let scores = origin.scores.map_or_else(String::new, |(candidate, current)| {
+        format!(" {} against {}", score(candidate), score(current))
+    });
+    format!("{}{scores}", origin.verdict.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::StepRef;
+
+    #[test]
+    fn an_unfinished_run_reports_what_there_is() {
+        let text = report(&RunState::default()).join("\n");
+        assert!(text.contains("not measured") && text.contains("The best skill is empty."), "{text}");
+        assert!(!text.contains("## Steps") && !text.contains("## Changes"), "{text}");
+        assert_eq!(report_json(&RunState::default())["lineage"]["lines"], json!([]));
+    }
+
+    #[test]
+    fn origins_have_short_names() {
+        let edit = EditOrigin {
+            number: 2,
+            op: crate::domain::EditOp::Replace,
+            source_type: SourceType::Failure,
+            support_count: 5,
+            motivated_by: vec!["q1".into(), "q\n7".into()],
+            reviewer: None,
+            amended: false,
+        };
+        assert_eq!(evidence(&edit), "failure ×5 (q1, q⏎7)");
+        let at = StepRef { epoch: 2, step: 3, step_in_epoch: 0 };
+        let named = |stage, edit: Option<&EditOrigin>| {
+            let edit = edit.cloned();
+            label(&Origin { stage, at, edit, reason: String::new(), verdict: None, scores: None })
+        };
+        assert_eq!(named(OriginStage::Edit, Some(&edit)), "step 3, edit 2");
+        assert_eq!(named(OriginStage::SlowUpdate, None), "epoch 2, slow update");
+        assert_eq!(named(OriginStage::MetaReflect, Some(&edit)), "epoch 2, meta-reflect, edit 2");
+        assert_eq!(named(OriginStage::Rewrite, None), "step 3, rewrite");
+    }
+}
