@@ -8,6 +8,8 @@ mod edit;
 mod effect;
 mod epoch;
 mod exact_sum;
+mod excerpt;
+mod failure_pattern;
 mod gate;
 mod item;
 mod phase;
@@ -29,6 +31,8 @@ pub use epoch::{
     StageAction, StageKind,
 };
 pub use exact_sum::ExactSum;
+pub use excerpt::{one_line, shortened};
+pub use failure_pattern::{FailedItem, MinibatchNotes, failure_patterns};
 pub use gate::{GateDecision, GateMetric, GateScore, Verdict};
 pub use item::{Dataset, Evaluator, HeldOut, Item, Split, UnknownSplit};
 pub use phase::Phase;

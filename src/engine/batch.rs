@@ -6,10 +6,12 @@ use super::evaluation::{EvalItems, EvaluationSpec, evaluate};
 use super::reflection::{self, Analyses, Lesson, start_analyses};
 use super::run::Run;
 use super::step::{Findings, mean_of, round6};
-use crate::domain::{BatchRecord, Brief, DeepProbe, EffectKey, Item, Phase, SourceType, StepRef, Trajectory};
+use crate::domain::{
+    BatchRecord, Brief, DeepProbe, EffectKey, Item, Phase, SourceType, StepRef, Trajectory, Turn,
+};
 use crate::env::batches::Batch;
 use crate::event::{EvalPurpose, Event, ItemResult};
-use crate::optim::{probe_reply, representatives};
+use crate::optim::{conversation_text, probe_reply, representatives, with_reference};
 
 /// Rollouts of one batch under way, in item order.
 struct Started<'a> {
@@ -154,15 +156,21 @@ impl Run {
             return Ok(());
         }
         let items: Vec<&Item> = picked.iter().map(|index| look.items[*index]).collect();
-        let with_reference = |trajectory: &Trajectory, item: &Item| Trajectory {
-            reference: self.shop.env.reference(item),
-            ..trajectory.clone()
-        };
+        let with_reference =
+            |trajectory: Trajectory, item: &Item| with_reference(trajectory, &self.shop.env.reference(item));
         let shown: Vec<Trajectory> = picked
             .iter()
             .zip(&items)
-            .map(|(index, item)| with_reference(&trajectories[*index], item))
+            .map(|(index, item)| with_reference(trajectories[*index].clone(), item))
             .collect();
+        // Of an agent's traces only one can be gone back into.
+        let traced = shown.iter().position(|trajectory| !trajectory.turns.is_empty());
+        let (items, shown) = match traced {
+            Some(place) => (vec![items[place]], vec![shown[place].clone()]),
+            None => (items, shown),
+        };
+        let trace = shown[0].turns.clone();
+        let last_step = trace.len().checked_sub(1).map(|last| last as u64);
         let ids: Vec<String> = shown.iter().map(|trajectory| trajectory.item.clone()).collect();
         let brief = Brief::Probe {
             skill: lesson.skill.text.clone(),
@@ -171,11 +179,12 @@ impl Run {
             meta_skill: lesson.meta_skill.to_owned(),
         };
         let path = format!("{}/deep/probe/b{number}", at.path());
-        let read = |text: &str| probe_reply(text, &ids, None);
+        let read = |text: &str| probe_reply(text, &ids, last_step);
         let Consulted { answer, usage, .. } =
             self.shop.consult::<DeepProbe>(at, "deep_probe", path, brief, read).await?;
         found.spend("deep_probe", usage);
         let Some(probe) = answer else { return Ok(()) };
+        let readout = readout(&probe, &trace);
         let spec = EvaluationSpec {
             id: format!("s{:03}/deep/b{number}", at.step),
             path: format!("{}/deep/rollout/b{number}", at.path()),
@@ -185,7 +194,7 @@ impl Run {
             items: EvalItems::Training(items.clone()),
             against: None,
             known: None,
-            readout: Some(&probe.probe_instruction),
+            readout: Some(&readout),
         };
         let probed = evaluate(&self.shop, &self.metric, spec).await?;
         found.spend("rollout", probed.usage);
@@ -194,7 +203,7 @@ impl Run {
             .zip(&probed.results)
             .filter_map(|(item, result)| {
                 let trajectory = Trajectory::of_training(item, result.as_ref()?.rollout()?);
-                Some(with_reference(&trajectory, item))
+                Some(with_reference(trajectory, item))
             })
             .collect();
         let shown = reflection::Batch { number, seed, trajectories: &probed, deep: true };
@@ -204,5 +213,42 @@ impl Run {
         }
         found.deep_analyses.get_or_insert_default().extend(analyses);
         Ok(())
+    }
+}
+
+/// The instruction, behind the trace up to the step that it is put after.
+fn readout(probe: &DeepProbe, trace: &[Turn]) -> String {
+    let instruction = &probe.probe_instruction;
+    let step = probe.probe_after_step.and_then(|step| usize::try_from(step).ok());
+    match step.filter(|_| !trace.is_empty()) {
+        Some(step) => {
+            let past = conversation_text(&trace[..=step.min(trace.len() - 1)]);
+            format!("Up to here you did this:\n\n<trace>\n{past}\n</trace>\n\n{instruction}")
+        }
+        None => instruction.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_of_a_trace_shows_it_up_to_its_step() {
+        let trace: Vec<Turn> = ["one", "two", "three"]
+            .map(|text| Turn::ToolCall { cmd: text.into(), obs: String::new() })
+            .into();
+        let probe = |step| DeepProbe {
+            probe_instruction: "Say why.".into(),
+            probe_after_step: step,
+            ..DeepProbe::default()
+        };
+        let text = readout(&probe(Some(1)), &trace);
+        assert!(
+            text.contains("[action] two") && !text.contains("three") && text.ends_with("Say why."),
+            "{text}"
+        );
+        assert_eq!(readout(&probe(Some(9)), &[]), "Say why.");
+        assert_eq!(readout(&probe(None), &trace), "Say why.");
     }
 }

@@ -6,12 +6,13 @@ use super::reflection::{Analysis, Lesson, aggregate};
 use super::review::Reviewed;
 use super::run::{EpochStep, Run};
 use crate::domain::{
-    AppendixFlush, ApplySummary, BatchRecord, EditReport, GateDecision, LrControlMode, LrDecision, Patch,
-    Phase, Rewrite, Rollout, Skill, StepMemory, StepRecord, StepRef, TokenUsage, UpdateMode, Usage, Verdict,
+    AppendixFlush, ApplySummary, BatchRecord, EditReport, FailedItem, GateDecision, LrControlMode,
+    LrDecision, MinibatchNotes, Patch, Phase, Rewrite, Rollout, Skill, StepMemory, StepRecord, StepRef,
+    TokenUsage, UpdateMode, Usage, Verdict, failure_patterns,
 };
 use crate::env::batches::Batch;
 use crate::event::Event;
-use crate::optim::{FailedItem, MinibatchNotes, failed_attempt, failure_patterns, reviewer_refusal};
+use crate::optim::{failed_attempt, reviewer_refusal};
 
 /// Everything a step found out, until it becomes a record.
 #[derive(Default)]

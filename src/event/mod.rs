@@ -13,7 +13,7 @@ pub use kind::{
     TestOutcome,
 };
 pub use state::{
-    Analysis, BatchProbe, EvalState, LogLine, ReviewEdit, ReviewState, RunInfo, RunState, RunStatus,
-    SkillVersion, StageState, StepState,
+    Analysis, BatchProbe, EvalOwner, EvalState, LogLine, ReviewEdit, ReviewState, RunInfo, RunState,
+    RunStatus, SkillVersion, StageState, StepState,
 };
 pub use wire::{AckResult, Client, ClientLine, Command, HostLine, Live, PROTOCOL, WatchRole};

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{EndStatus, EvalPurpose, ItemResult, LogLevel, Ranking, RejectedEdit, RunPlan, TestOutcome};
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditReport, EpochStage, FailureNote, GateDecision, GateScore,
-    LrDecision, Patch, Phase, ProbeAnswer, ReviewClose, ReviewMode, Rewrite, Skill, SourceType, StepRecord,
-    StepRef, TimeoutPolicy, UpdateMode, Usage,
+    LrDecision, Patch, Phase, ProbeAnswer, ReviewClose, ReviewMode, Rewrite, Skill, SourceType, StageKind,
+    StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -172,6 +172,44 @@ pub struct EvalState {
     pub missing: usize,
 }
 
+/// What an evaluation belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvalOwner {
+    Run,
+    Step(u32),
+    /// A stage after the steps of an epoch.
+    Stage(u32, StageKind),
+}
+
+impl EvalState {
+    /// `id`: its key in [`RunState::evals`], whose second part names a stage: `e02/slow/rescore`.
+    pub fn owner(&self, id: &str) -> EvalOwner {
+        let named = match id.split('/').nth(1) {
+            Some("slow") => Some(StageKind::SlowUpdate),
+            Some("meta_skill") => Some(StageKind::MetaSkill),
+            Some("meta" | "meta_reflect") => Some(StageKind::MetaReflect),
+            Some(_) | None => None,
+        };
+        match self.purpose {
+            EvalPurpose::Baseline
+            | EvalPurpose::FinalSelection
+            | EvalPurpose::TestBase
+            | EvalPurpose::TestBest
+            | EvalPurpose::TestFinal => EvalOwner::Run,
+            EvalPurpose::Candidate | EvalPurpose::DeepProbe => EvalOwner::Step(self.at.step),
+            EvalPurpose::Rescore => match named {
+                Some(kind) => EvalOwner::Stage(self.at.epoch, kind),
+                None => EvalOwner::Step(self.at.step),
+            },
+            EvalPurpose::LongitudinalPrev | EvalPurpose::LongitudinalCurr => {
+                EvalOwner::Stage(self.at.epoch, named.unwrap_or(StageKind::SlowUpdate))
+            }
+            EvalPurpose::SlowCandidate => EvalOwner::Stage(self.at.epoch, StageKind::SlowUpdate),
+            EvalPurpose::MetaReflectCandidate => EvalOwner::Stage(self.at.epoch, StageKind::MetaReflect),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogLine {
     pub at: u64,
@@ -248,6 +286,18 @@ impl RunState {
             total += *usage;
         }
         total
+    }
+
+    /// The current skill as it was before a finished stage, by its place in [`RunState::stages`].
+    pub fn skill_before_stage(&self, index: usize) -> Option<&str> {
+        let step = self.stages.get(index)?.at.step;
+        let earlier =
+            index.checked_sub(1).map(|before| &self.stages[before]).filter(|one| one.at.step == step);
+        let hash = match earlier {
+            Some(stage) => &stage.current_hash,
+            None => &self.steps.iter().rfind(|one| one.at.step == step)?.current_hash,
+        };
+        self.skill_text(hash)
     }
 
     /// The finished stages after the steps of `epoch`.

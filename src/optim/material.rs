@@ -3,6 +3,9 @@
 
 use std::borrow::Cow;
 
+pub use crate::domain::one_line;
+use crate::domain::shortened;
+
 /// Head and tail of a text longer than `limit` characters; the prompt says how much is missing.
 pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     // A text of at most `limit` bytes has no more characters than that.
@@ -19,31 +22,9 @@ pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     format!("{head}\n[… {} characters cut …]\n{tail}", total - half * 2).into()
 }
 
-/// The start of a text, on one line.
-pub fn one_line(text: &str, limit: usize) -> String {
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-        if line.len() > limit.saturating_mul(4) {
-            break;
-        }
-    }
-    shortened(&line, limit)
-}
-
 /// The start of a text, in quotation marks and on one line: what would break the line is escaped.
 pub fn quoted(text: &str, limit: usize) -> String {
     format!("{:?}", shortened(text, limit))
-}
-
-fn shortened(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 /// `content` between an opening and a closing tag. The closing tag itself loses its meaning inside.
@@ -84,9 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_stays_a_line() {
-        assert_eq!(one_line(" a\n\tb\u{2028}c ", 9), "a b c");
-        assert_eq!(one_line(&"word ".repeat(100_000), 7), "word wo…");
+    fn a_quotation_stays_on_one_line() {
         assert_eq!(quoted("a\n\"b\"", 9), r#""a\n\"b\"""#);
         assert_eq!(quoted("abcdef", 3), "\"abc…\"");
     }

@@ -400,7 +400,7 @@ fn proposals_to_rank_are_one_line_each_with_their_number() {
     let mode = UpdateMode::RewriteFromSuggestions;
     let (skill, patch) = ("s".to_owned(), Material { text: "a\nb".into(), skill: String::new() }.patch(mode));
     let (_, user) = rendered(&Brief::Rank { mode, skill, patch, budget: 1, meta_skill: String::new() });
-    let row = r#"{"type":"clarify","title":"T","motivation":"a\nb","instruction":"c","support_count":1,"source_type":"failure"}"#;
+    let row = r#"{"type":"clarify","title":"T","motivation":"a\nb","instruction":"c","source_type":"failure","support_count":1}"#;
     assert!(
         user.contains(&format!("(2, numbered from 0)\n\n<proposals>\n0: {row}\n1: {row}\n</proposals>")),
         "{user}"

@@ -1,7 +1,9 @@
 //! The sentence for each event, and the number formats shared with the screen.
 
+use super::stages::{appendix_words, budget_words, proposals, stage_line};
 use crate::domain::{
-    Decision, Edit, EditOp, GateDecision, GateScore, ReviewClose, ReviewMode, TimeoutPolicy, Verdict,
+    Decision, Edit, EditOp, GateDecision, GateScore, LrDecision, Phase, ReviewClose, ReviewMode, SourceType,
+    TimeoutPolicy, Verdict,
 };
 use crate::event::{EndStatus, Event, ItemResult, LogLevel, Record, TestOutcome};
 use crate::text::{sanitize_line, truncate};
@@ -20,44 +22,66 @@ fn sentence(event: &Event) -> String {
             "run {run} started: {} steps in {} epochs, {}/{}/{} train/val/test items, target {}, optimizer {}",
             plan.total_steps, plan.epochs, plan.train, plan.val, plan.test, plan.target, plan.optimizer
         ),
-        Event::PhaseStarted { at, phase } if at.step == 0 => format!("{} started", phase.name()),
-        Event::PhaseStarted { at, phase } => format!("step {}: {} started", at.step, phase.name()),
+        Event::PhaseStarted { at, phase } => match phase {
+            Phase::Baseline | Phase::FinalSelection | Phase::Test => format!("{} started", phase.name()),
+            Phase::SlowUpdate | Phase::MetaSkill | Phase::MetaReflect => {
+                format!("epoch {}: {} started", at.epoch, phase.name())
+            }
+            Phase::Rollout
+            | Phase::Reflect
+            | Phase::DeepReflect
+            | Phase::Aggregate
+            | Phase::Select
+            | Phase::Review
+            | Phase::Update
+            | Phase::Evaluate
+            | Phase::Gate => format!("step {}: {} started", at.step, phase.name()),
+        },
         Event::RolloutFinished { at, result, .. } => format!("step {}: rollout {}", at.step, outcome(result)),
-        Event::AnalysisFinished { at, source, minibatch, items, patch, note, .. } => {
+        Event::AnalysisFinished {
+            at, source, minibatch, items, patch, note, deep, appendix_notes, ..
+        } => {
             let kind = match source {
-                crate::domain::SourceType::Failure => "failures",
-                crate::domain::SourceType::Success => "successes",
+                SourceType::Failure => "failures",
+                SourceType::Success => "successes",
             };
+            let probed = if *deep { "probed " } else { "" };
             let found = match patch {
-                Some(patch) => count(patch.edits.len(), "edit"),
+                Some(patch) => proposals(&patch.edits),
                 None => format!("no usable reply: {}", quote(note)),
             };
+            let notes = match appendix_notes.len() {
+                0 => String::new(),
+                n => format!(", {}", count(n, "appendix note")),
+            };
             let n = count(items.len(), "item");
-            format!("step {}: analysis {} of {kind} ({n}): {found}", at.step, minibatch + 1)
+            format!("step {}: analysis {} of {probed}{kind} ({n}): {found}{notes}", at.step, minibatch + 1)
         }
         Event::OptimizerAnswered { at, stage, answer, note, .. } => {
-            let found = if answer.is_some() {
-                "answered".to_owned()
-            } else {
-                format!("nothing usable: {}", quote(note))
+            let found = match answer {
+                Some(answer) => answered(stage, answer),
+                None => format!("{}: nothing usable: {}", stage.replace('_', " "), quote(note)),
             };
-            format!("step {}: {} {found}", at.step, stage.replace('_', " "))
+            match stage.as_str() {
+                "slow_update" | "meta_skill" | "meta_reflect" => format!("epoch {}: {found}", at.epoch),
+                _ => format!("step {}: {found}", at.step),
+            }
         }
         Event::MergeFinished { at, patch, fallbacks, .. } => {
             let fallback = match fallbacks {
                 0 => String::new(),
                 n => format!(", {n} without the model"),
             };
-            format!("step {}: merged into {}{fallback}", at.step, count(patch.edits.len(), "edit"))
+            format!("step {}: merged into {}{fallback}", at.step, proposals(&patch.edits))
         }
         Event::EditsSelected { at, budget, patch, note, .. } => {
             let note = if note.is_empty() { String::new() } else { format!("; {}", quote(note)) };
             let budget = budget.map_or_else(String::new, |budget| format!(" (budget {budget})"));
-            format!("step {}: selected {}{budget}{note}", at.step, count(patch.edits.len(), "edit"))
+            format!("step {}: selected {}{budget}{note}", at.step, proposals(&patch.edits))
         }
         Event::ReviewOpened { at, mode, edits, timeout_s, on_timeout, .. } => match mode {
             ReviewMode::Auto => {
-                format!("step {}: {} accepted without review", at.step, count(edits.len(), "edit"))
+                format!("step {}: {} accepted without review", at.step, proposals(edits))
             }
             ReviewMode::Manual => {
                 let limit = match (timeout_s, on_timeout) {
@@ -65,7 +89,7 @@ fn sentence(event: &Event) -> String {
                     (Some(s), TimeoutPolicy::Accept) => format!("accepts in {s} s"),
                     (Some(s), TimeoutPolicy::Reject) => format!("rejects in {s} s"),
                 };
-                format!("step {}: REVIEW of {}, {limit}", at.step, count(edits.len(), "edit"))
+                format!("step {}: REVIEW of {}, {limit}", at.step, proposals(edits))
             }
         },
         Event::ReviewClosed { at, close, kept, rejected } => {
@@ -76,13 +100,14 @@ fn sentence(event: &Event) -> String {
             };
             format!("step {}: review {how}: {} kept, {} rejected", at.step, kept.len(), rejected.len())
         }
-        Event::SkillUpdated { at, candidate, report, .. } => format!(
-            "step {}: candidate {} ({} of {} applied)",
-            at.step,
-            short(&candidate.hash),
-            report.applied,
-            count(report.total, "edit")
-        ),
+        Event::SkillUpdated { at, candidate, report, rewrite, regions_restored } => {
+            let how = match rewrite {
+                Some(rewrite) => format!("rewritten, {}", count(rewrite.change_summary.len(), "change")),
+                None => format!("{} of {} applied", report.applied, count(report.total, "edit")),
+            };
+            let restored = if *regions_restored { "; its protected regions were put back" } else { "" };
+            format!("step {}: candidate {} ({how}){restored}", at.step, short(&candidate.hash))
+        }
         Event::EvaluationStarted { purpose, n, .. } => {
             format!("{}: {} to measure", purpose.name(), count(*n, "item"))
         }
@@ -97,23 +122,21 @@ fn sentence(event: &Event) -> String {
         }
         Event::GateDecided { at, decision } => gate(at.step, decision),
         Event::StepFinished { record, .. } => format!(
-            "step {} finished: {}, current {}, best {} (step {})",
+            "step {} finished: {}, current {}{}, best {} (step {})",
             record.at.step,
             verdict_word(record.action),
             score(record.current_score),
+            if record.current_score_stale { " (stale)" } else { "" },
             score(record.best_score),
             record.best_step
         ),
-        Event::AppendixUpdated { at, flush, .. } => {
-            let n = count(flush.appendix_after.len(), "note");
-            format!("step {}: appendix of {n}, {} new", at.step, flush.added)
-        }
-        Event::EpochStageFinished { at, stage, .. } => {
-            format!("epoch {}: {} {}", at.epoch, stage.name(), stage.action().name().replace('_', " "))
+        Event::AppendixUpdated { at, flush, .. } => format!("step {}: {}", at.step, appendix_words(flush)),
+        Event::EpochStageFinished { at, stage, stale, .. } => {
+            format!("epoch {}, {}", at.epoch, stage_line(stage, *stale))
         }
         Event::FinalSelectionFinished { score: s, promoted } => {
             let what = if *promoted { "becomes the best" } else { "is not above the best" };
-            format!("final selection: the last skill {what} with {}", score(s.gate))
+            format!("final selection: the last skill has {} and {what}", score(s.gate))
         }
         Event::TestFinished { outcome } => format!("test: {}", test_line(outcome)),
         Event::RunFinished { status, reason, best_score, best_step, .. } => {
@@ -159,6 +182,23 @@ fn sentence(event: &Event) -> String {
     }
 }
 
+/// What an optimizer call of its own kind came to.
+fn answered(stage: &str, answer: &serde_json::Value) -> String {
+    let word = stage.replace('_', " ");
+    let decision = |answer| serde_json::from_value::<LrDecision>(answer).ok();
+    match stage {
+        "lr_autonomous" => match decision(answer.clone()) {
+            Some(decision) => format!("the optimizer sets {}", budget_words(&decision)),
+            None => format!("{word} answered"),
+        },
+        "deep_probe" => match answer["probe_instruction"].as_str() {
+            Some(instruction) => format!("probe: {}", quote(instruction)),
+            None => format!("{word} answered"),
+        },
+        _ => format!("{word} answered"),
+    }
+}
+
 fn gate(step: u32, decision: &GateDecision) -> String {
     let (most, on) = match measured_part(&decision.candidate) {
         Some(part) => ("at most ", format!(" on the measured {part}")),
@@ -175,9 +215,10 @@ fn gate(step: u32, decision: &GateDecision) -> String {
     )
 }
 
-/// Evaluations of candidates are named after their step, `s003`.
+/// Evaluations of candidates are named after their step, `s003`, or their stage, `e02/slow/eval`.
 fn is_candidate(eval: &str) -> bool {
     eval.strip_prefix('s').is_some_and(|step| step.bytes().all(|byte| byte.is_ascii_digit()))
+        || (eval.starts_with('e') && eval.ends_with("/eval"))
 }
 
 /// `54 of 60 items` of a candidate that was measured in part; `None` when all were.
@@ -202,8 +243,14 @@ pub fn bounded_gain(candidate: &GateScore, current: f64) -> String {
 
 /// `base 0.02 → best 0.71, +0.69 [0.60, 0.78] on 100 items`.
 pub(super) fn test_line(outcome: &TestOutcome) -> String {
+    let last = match &outcome.last {
+        Some(last) if last.hard != outcome.best_hard => {
+            format!("; last {}, {}", score(last.hard), signed(last.delta))
+        }
+        Some(_) | None => String::new(),
+    };
     format!(
-        "base {} → best {}, {} [{}, {}] on {}",
+        "base {} → best {}, {} [{}, {}] on {}{last}",
         score(outcome.base_hard),
         score(outcome.best_hard),
         signed(outcome.delta),

@@ -5,7 +5,7 @@ use crate::domain::{
     AppendixFlush, Decision, Edit, EpochStage, GateDecision, GateMetric, GateScore, Patch, ReviewClose,
     ReviewMode, Rewrite, Skill, SlowUpdate, StageAction, TimeoutPolicy, Verdict,
 };
-use crate::event::{ReviewEdit, ReviewState, SkillVersion, StageState, StepState};
+use crate::event::{Analysis, ReviewEdit, ReviewState, SkillVersion, StageState, StepState};
 use crate::optim::{Applied, MissingAnchor, apply_edits, with_empty_appendix};
 
 /// A run that is told step by step.
@@ -198,6 +198,31 @@ fn amended_text_is_the_reviewers() {
     assert_eq!((edit.number, edit.amended, edit.reviewer.as_ref()), (2, true, Some(&Author("ann".into()))));
     let edit = line(&told, "- a").1.edit.as_ref().unwrap();
     assert_eq!((edit.amended, edit.reviewer.as_ref()), (false, Some(&Author("ann".into()))));
+}
+
+#[test]
+fn the_reason_is_the_edits_own_then_its_analysts_then_the_steps() {
+    let silent = |content: &str| Edit { rationale: String::new(), ..append(content) };
+    let mut story = Story::of("# Skill\n")
+        .step(&all(&[append("- own"), silent("- analyst"), silent("- step")]), Verdict::AcceptNewBest);
+    story.state.steps[0].analyses.push(Analysis {
+        source: SourceType::Failure,
+        batch: 0,
+        minibatch: 0,
+        items: Vec::new(),
+        patch: Some(Patch { reasoning: "seen twice".into(), edits: vec![silent("- analyst")] }),
+        failures: Vec::new(),
+        success_patterns: Vec::new(),
+        appendix_notes: Vec::new(),
+        deep: false,
+        note: String::new(),
+    });
+    let told = story.told();
+    let reason = |text| line(&told, text).1.reason.as_str();
+    assert_eq!(
+        [reason("- own"), reason("- analyst"), reason("- step")],
+        ["because of - own", "seen twice", "all of it"]
+    );
 }
 
 #[test]

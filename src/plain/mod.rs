@@ -7,6 +7,7 @@ mod describe;
 mod lineage;
 mod render;
 mod report;
+mod stages;
 mod table;
 
 pub use describe::{
@@ -16,4 +17,8 @@ pub use describe::{
 pub use lineage::{EditOrigin, Lineage, Origin, OriginStage, SkillLine, lineage};
 pub use render::PlainRenderer;
 pub use report::{report, report_json};
+pub use stages::{
+    STALE, action_words, appendix_words, budget_words, category_words, pair_counts, pair_words, proposals,
+    sample_words, stage_line,
+};
 pub use table::{Align, Column, left, markdown, markdown_table, right, text_table};

@@ -172,11 +172,7 @@ fn steps(state: &RunState) -> Vec<String> {
 
 fn stages(state: &RunState) -> Vec<String> {
     let row = |found: &StageState| {
-        vec![
-            found.at.epoch.to_string(),
-            found.stage.name().to_owned(),
-            found.stage.action().name().to_owned(),
-        ]
+        vec![found.at.epoch.to_string(), found.stage.name().to_owned(), words(found.stage.action().name())]
     };
     let rows: Vec<Vec<String>> = state.stages.iter().map(row).collect();
     if rows.is_empty() { Vec::new() } else { markdown_table(&["Epoch", "Stage", "Action"], &rows) }
@@ -268,7 +264,12 @@ fn verdict(origin: &Origin) -> String {
     let scores = origin.scores.map_or_else(String::new, |(candidate, current)| {
         format!(" {} against {}", score(candidate), score(current))
     });
-    format!("{}{scores}", origin.verdict.unwrap_or_default())
+    format!("{}{scores}", words(origin.verdict.unwrap_or_default()))
+}
+
+/// A name of files and journals as words.
+fn words(name: &str) -> String {
+    name.replace('_', " ")
 }
 
 #[cfg(test)]

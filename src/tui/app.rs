@@ -15,11 +15,12 @@ use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
 use super::overlay::Overlay;
 use super::patch_doc::{PatchDoc, PatchKey};
+use super::stages::Stage;
 use super::steer::{Pending, UndoEntry};
 use super::theme::Role;
 use crate::client::ClientEvent;
-use crate::domain::{Author, Phase, ReviewMode, Verdict};
-use crate::event::{Client, EvalPurpose, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
+use crate::domain::{Author, ReviewMode, Verdict};
+use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
 const IDLE_MS: u64 = 5_000;
@@ -39,14 +40,6 @@ pub enum Link {
     Connecting,
     Up,
     Lost { reason: String, since: u64 },
-}
-
-/// What a row of the Steps pane stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    Baseline,
-    Step(u32),
-    Test,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -397,36 +390,6 @@ impl App {
     /// The journal up to the moment of connecting is still being read.
     pub fn loading(&self) -> bool {
         self.link == Link::Connecting || self.state.seq < self.last_seq
-    }
-
-    /// Newest first.
-    pub fn stages(&self) -> Vec<Stage> {
-        let has =
-            |purposes: &[EvalPurpose]| self.state.evals.values().any(|eval| purposes.contains(&eval.purpose));
-        let mut out = Vec::new();
-        if self.state.phase == Some(Phase::Test) || has(&[EvalPurpose::TestBase, EvalPurpose::TestBest]) {
-            out.push(Stage::Test);
-        }
-        out.extend(self.state.steps.iter().rev().map(|step| Stage::Step(step.at.step)));
-        if self.state.phase == Some(Phase::Baseline) || has(&[EvalPurpose::Baseline]) {
-            out.push(Stage::Baseline);
-        }
-        out
-    }
-
-    /// The selected stage, or the newest.
-    pub fn shown_stage(&self) -> Option<Stage> {
-        let stages = self.stages();
-        self.stage.filter(|stage| stages.contains(stage)).or_else(|| stages.first().copied())
-    }
-
-    /// The step whose patch and gate are shown; for baseline and test the nearest step.
-    pub fn shown_step(&self) -> Option<&StepState> {
-        match self.shown_stage()? {
-            Stage::Step(number) => self.state.steps.iter().find(|step| step.at.step == number),
-            Stage::Test => self.state.steps.last(),
-            Stage::Baseline => self.state.steps.first(),
-        }
     }
 
     /// Edits of a manual review that wait for a word.

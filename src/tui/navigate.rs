@@ -3,13 +3,14 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::action::{Action, Scope, Spec, spec};
-use super::app::{Anchor, App, Stage};
+use super::app::{Anchor, App};
 use super::input::Input;
 use super::keymap::{Match, Press, lookup};
 use super::layout::{Class, Pane};
 use super::msg::{Dirty, Effect};
 use super::overlay::{Outcome, Overlay, Prompted};
 use super::patch_doc::CONTEXT;
+use super::stages::Stage;
 use super::theme::Role;
 
 impl App {
@@ -378,15 +379,5 @@ impl App {
 
     pub fn run_name(&self) -> &str {
         self.state.info.as_ref().map_or(self.run.as_str(), |info| info.name.as_str())
-    }
-
-    /// The name of a stage in a title.
-    pub fn stage_name(&self) -> String {
-        match self.shown_stage() {
-            None => String::new(),
-            Some(Stage::Baseline) => "baseline".to_owned(),
-            Some(Stage::Test) => "test".to_owned(),
-            Some(Stage::Step(number)) => format!("step {number}"),
-        }
     }
 }

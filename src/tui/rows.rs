@@ -1,16 +1,18 @@
 //! The rows of the Rollouts pane: calls in flight first, then finished items of the shown stage, newest first.
 
-use super::app::{App, Stage};
+use super::app::App;
 use super::live::LiveCall;
+use super::stages::Stage;
 use crate::domain::Rollout;
-use crate::event::{EvalPurpose, EvalState, ItemResult};
+use crate::event::{EvalPurpose, ItemResult};
 
 /// One attempt at an item, or an optimizer call.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
     /// Stays the same when the call ends and its result arrives.
     pub key: String,
-    /// `train`, `select`, `base`, `best`, or the stage of an optimizer call.
+    /// Why the target was asked (`train`, `select`, `current`, `deep`, `prev`, `curr`, `base`, `best`, `last`), or what the
+    /// optimizer is at.
     pub group: &'static str,
     pub item: &'a str,
     pub body: RowBody<'a>,
@@ -50,18 +52,27 @@ impl<'a> Row<'a> {
 
 fn call_group(app: &App, path: &str) -> &'static str {
     let has = |part: &str| path.split('/').any(|segment| segment == part);
-    if has("test_base") {
-        "base"
-    } else if has("test_best") {
-        "best"
-    } else if has("rollout") {
-        "train"
-    } else if has("analyst") {
-        "analyst"
-    } else if has("merge") {
-        "merge"
-    } else if has("rank") {
-        "rank"
+    const NAMED: [(&str, &str); 13] = [
+        ("test_base", "base"),
+        ("test_best", "best"),
+        ("test_final", "last"),
+        ("deep", "deep"),
+        ("rollout", "train"),
+        ("analyst", "analyst"),
+        ("merge", "merge"),
+        ("rank", "rank"),
+        ("lr", "budget"),
+        ("rewrite", "rewrite"),
+        ("prev", "prev"),
+        ("curr", "curr"),
+        ("rescore", "current"),
+    ];
+    if let Some((_, group)) = NAMED.iter().find(|(part, _)| has(part)) {
+        group
+    } else if has("call") {
+        "optim"
+    } else if has("appendix") {
+        "notes"
     } else {
         let latest = app.state.eval_order.last().and_then(|id| app.state.evals.get(id));
         latest.map_or("select", |eval| purpose_group(eval.purpose))
@@ -70,9 +81,9 @@ fn call_group(app: &App, path: &str) -> &'static str {
 
 fn purpose_group(purpose: EvalPurpose) -> &'static str {
     match purpose {
+        EvalPurpose::Rescore => "current",
         EvalPurpose::Baseline
         | EvalPurpose::Candidate
-        | EvalPurpose::Rescore
         | EvalPurpose::SlowCandidate
         | EvalPurpose::MetaReflectCandidate
         | EvalPurpose::FinalSelection => "select",
@@ -93,24 +104,7 @@ impl App {
         if self.stages().first() == Some(&stage) {
             rows.extend(self.live.calls.iter().map(|(path, call)| Row::of_call(self, path, call)));
         }
-        let of_stage = |eval: &&EvalState| match (stage, eval.purpose) {
-            (Stage::Baseline, EvalPurpose::Baseline) => true,
-            (Stage::Test, EvalPurpose::TestBase | EvalPurpose::TestBest | EvalPurpose::TestFinal) => true,
-            (
-                Stage::Step(number),
-                EvalPurpose::Candidate
-                | EvalPurpose::Rescore
-                | EvalPurpose::DeepProbe
-                | EvalPurpose::LongitudinalPrev
-                | EvalPurpose::LongitudinalCurr
-                | EvalPurpose::SlowCandidate
-                | EvalPurpose::MetaReflectCandidate
-                | EvalPurpose::FinalSelection,
-            ) => eval.at.step == number,
-            _ => false,
-        };
-        let evals = self.state.eval_order.iter().rev().filter_map(|id| self.state.evals.get(id));
-        for eval in evals.filter(of_stage) {
+        for eval in self.evals_of(stage).rev() {
             let group = purpose_group(eval.purpose);
             rows.extend(eval.results.iter().rev().map(|(_, result)| Row::of_result(group, result)));
         }

@@ -5,6 +5,8 @@
 #[path = "../support/recorded_run.rs"]
 mod recorded_run;
 
+use std::path::Path;
+
 use recorded_run::{REPLAY, files, fixture, read_json};
 use regex::Regex;
 use serde::Deserialize;
@@ -22,9 +24,39 @@ struct Allowed {
     file: String,
     /// JSON pointers in them, `*` for any text; an item's row is found under its id.
     at: String,
+    /// Regular expression that the recorded JSON text matches; any without one.
+    #[serde(default)]
+    recorded: String,
     reason: String,
     /// Regular expression that the JSON text of planish's value matches; `absent` stands for no value.
     better: String,
+}
+
+/// An entry of the list, compiled.
+struct Patterns {
+    file: Regex,
+    at: Regex,
+    recorded: Regex,
+    better: Regex,
+}
+
+impl Patterns {
+    fn of(entry: &Allowed) -> Self {
+        let glob = |text: &str| regex(&format!("^{}$", regex::escape(text).replace(r"\*", ".*")));
+        let (file, at) = (glob(&entry.file), glob(&entry.at));
+        Self { file, at, recorded: regex(&entry.recorded), better: regex(&entry.better) }
+    }
+
+    fn fit(&self, difference: &Difference) -> bool {
+        self.file.is_match(&difference.file)
+            && self.at.is_match(&difference.at)
+            && self.recorded.is_match(&difference.recorded)
+            && self.better.is_match(&difference.ours)
+    }
+}
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).unwrap_or_else(|error| panic!("deviations.toml: {error}"))
 }
 
 struct Difference {
@@ -42,8 +74,9 @@ fn every_difference_from_the_recorded_run_is_meant() {
     let mut found = Vec::new();
     let names = files(&folder);
     for name in &names {
-        let ours = REPLAY.folder().join(name);
-        let (recorded, ours) = (keyed(content(&folder.join(name))), keyed(content(&ours)));
+        let read =
+            |folder: &Path| keyed(content(&folder.join(name)).map(|content| without_config(name, content)));
+        let (recorded, ours) = (read(&folder), read(&REPLAY.folder()));
         differences(name, "", recorded.as_ref(), ours.as_ref(), &mut found);
     }
     differences("requests", "", Some(&recorded_requests()), Some(&requests()), &mut found);
@@ -51,13 +84,9 @@ fn every_difference_from_the_recorded_run_is_meant() {
 
     let mut used = vec![false; allowed.len()];
     let mut unmeant = Vec::new();
+    let patterns: Vec<Patterns> = allowed.iter().map(Patterns::of).collect();
     for difference in &found {
-        let fits = |entry: &Allowed| {
-            glob(&entry.file).is_match(&difference.file)
-                && glob(&entry.at).is_match(&difference.at)
-                && Regex::new(&entry.better).unwrap().is_match(&difference.ours)
-        };
-        match allowed.iter().position(fits) {
+        match patterns.iter().position(|patterns| patterns.fit(difference)) {
             Some(entry) => used[entry] = true,
             None => unmeant.push(format!(
                 "{} {}\n    recorded {}\n    ours     {}",
@@ -116,8 +145,16 @@ fn requests() -> Value {
     counts
 }
 
+/// The summary repeats the configuration, which is compared where it stands.
+fn without_config(name: &str, mut content: Value) -> Value {
+    if name == "summary.json" {
+        content.as_object_mut().and_then(|summary| summary.shift_remove("config")).unwrap();
+    }
+    content
+}
+
 /// JSON, rows of JSON lines, or text.
-fn content(path: &std::path::Path) -> Option<Value> {
+fn content(path: &Path) -> Option<Value> {
     let json = path.extension().is_some_and(|extension| extension == "json" || extension == "jsonl");
     match json {
         _ if !path.exists() => None,
@@ -163,8 +200,4 @@ fn differences(
             found.push(Difference { file, at, recorded: text(a), ours: text(b) });
         }
     }
-}
-
-fn glob(pattern: &str) -> Regex {
-    Regex::new(&format!("^{}$", regex::escape(pattern).replace(r"\*", ".*"))).unwrap()
 }

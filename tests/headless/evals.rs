@@ -139,7 +139,7 @@ async fn a_folder_holds_the_rows_and_the_calls_that_are_not_made_again() {
     let rows = std::fs::read_to_string(place.path("out/results.jsonl")).unwrap();
     let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
     assert_eq!((rows.len(), &rows[0]["split"]), (26, &json!("train")));
-    assert!(place.path("out/predictions").is_dir());
+    assert!(place.path("out/predictions").is_dir() && place.path("out/_generated_splits").is_dir());
     // Only what was not answered is asked again; the numbers stay.
     assert_eq!(run("seed.md", &[]).1, 1);
     assert_eq!(summary(), first);

@@ -474,6 +474,32 @@ fn throughput_stays_readable_when_nothing_runs() {
     }
 }
 
+/// What follows the second step, and the first step of the other modes, in the words of the Logs pane and of `--plain`.
+#[test]
+fn words_of_stages_and_modes() {
+    let suggested = fixture::epochs::rewritten("rewrite_from_suggestions", fixture::epochs::suggestions());
+    let mut noted = fixture::epochs::rewritten("full_rewrite_minibatch", fixture::epochs::whole_skills());
+    fixture::epochs::noted(&mut noted, fixture::epochs::at(1));
+    let mut out = String::new();
+    for (tape, from) in [(fixture::epochs::ended(), 2), (suggested, 0), (noted, 0)] {
+        let mut finished = 0;
+        for record in &tape.records {
+            finished += usize::from(matches!(record.event, Event::StepFinished { .. }));
+            if finished >= from
+                && !matches!(
+                    record.event,
+                    Event::EvaluationItemFinished { .. } | Event::RolloutFinished { .. }
+                )
+            {
+                out.push_str(&planish::plain::describe(record));
+                out.push('\n');
+            }
+        }
+        out.push_str("────────\n");
+    }
+    insta::assert_snapshot!(out);
+}
+
 /// The Gate pane at its end.
 fn scrolled(app: &mut App) -> &App {
     press(app, "5G");

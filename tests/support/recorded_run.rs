@@ -16,7 +16,6 @@ use serde_json::Value;
 pub struct Replay {
     root: tempfile::TempDir,
     pub requests: Vec<SeenRequest>,
-    pub state: RunState,
 }
 
 /// Played once per test program.
@@ -41,7 +40,7 @@ impl Replay {
         let state = RunState::fold(records.iter().map(AsRef::as_ref));
         let completed = matches!(state.status, RunStatus::Ended { status: EndStatus::Completed, .. });
         assert!(completed, "{:?} {:?}", state.status, state.logs);
-        Self { root, requests: server.requests(), state }
+        Self { root, requests: server.requests() }
     }
 
     pub fn folder(&self) -> PathBuf {

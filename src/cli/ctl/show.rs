@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::super::Failure;
 use crate::client::{Presence, presence};
-use crate::domain::Decision;
-use crate::event::{RunState, RunStatus};
+use crate::domain::{Decision, EpochStage};
+use crate::event::{RunState, RunStatus, StageState};
+use crate::plain::pair_counts;
 use crate::store::{RunDir, undecided};
 
 #[derive(clap::Args)]
@@ -50,6 +51,7 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
                 let mut row = json!({
                     "edit": index + 1,
                     "op": edit.edit.op,
+                    "priority": edit.edit.priority,
                     "support_count": edit.edit.support_count,
                     "decision": word(&edit.decision),
                     "by": edit.by,
@@ -77,12 +79,40 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
         "phase": state.phase,
         "baseline": state.baseline_score,
         "current": state.current_score,
+        "current_is_stale": state.current_score_stale.then_some(true),
         "best": state.best_score,
         "best_step": state.best_step,
+        "stages": state.stages.iter().map(stage_row).collect::<Vec<_>>(),
+        "final_selection": state.final_selection.as_ref().map(|(score, promoted)| {
+            json!({ "score": score.gate, "promoted": promoted })
+        }),
         "review": review,
         "usage": state.total_usage(),
         "test": state.test,
     }))
+}
+
+/// A finished stage between two epochs; no text of a model.
+fn stage_row(done: &StageState) -> Value {
+    let (_, decision) = done.stage.candidate();
+    let mut row = json!({
+        "epoch": done.at.epoch,
+        "stage": done.stage.name(),
+        "action": done.stage.action(),
+        "score": decision.map(|decision| decision.candidate.gate),
+        "against": decision.map(|decision| decision.current.gate),
+    });
+    if let EpochStage::SlowUpdate(found) = &done.stage {
+        let [improved, regressed, failed, passed] = pair_counts(&found.pairs);
+        row["prev_hard"] = json!(found.prev_hard);
+        row["curr_hard"] = json!(found.curr_hard);
+        if !found.pairs.is_empty() {
+            row["pairs"] = json!({
+                "improved": improved, "regressed": regressed, "failed_twice": failed, "passed_twice": passed,
+            });
+        }
+    }
+    row
 }
 
 fn status(state: &RunState, presence: &Presence) -> Value {
@@ -125,6 +155,7 @@ fn push_lines(value: &Value, indent: &str, out: &mut Vec<String>) {
     for (key, value) in value.as_object().into_iter().flatten() {
         match value {
             Value::Null => {}
+            Value::Array(rows) if rows.is_empty() => {}
             Value::Object(_) => {
                 out.push(format!("{indent}{key}:"));
                 push_lines(value, &format!("{indent}  "), out);
@@ -173,6 +204,49 @@ mod tests {
             on_timeout: crate::domain::TimeoutPolicy::Accept,
         };
         RunState::fold(&[Record { seq: 1, at: 1, event }])
+    }
+
+    #[test]
+    fn stages_and_a_stale_score_are_told() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("events.jsonl"), "").unwrap();
+        let run = RunDir::open(dir.path()).unwrap();
+        let found = crate::domain::SlowUpdate {
+            action: crate::domain::StageAction::ForceAccept,
+            reasoning: "x".into(),
+            content: "secret guidance".into(),
+            prev_hard: Some(0.25),
+            curr_hard: Some(0.5),
+            pairs: Vec::new(),
+            all_pairs: Vec::new(),
+            candidate: None,
+            decision: None,
+            note: String::new(),
+        };
+        let event = Event::EpochStageFinished {
+            at: StepRef { epoch: 2, step: 4, step_in_epoch: 1 },
+            stage: EpochStage::SlowUpdate(Box::new(found)),
+            current: crate::domain::Skill::new("s"),
+            best_hash: String::new(),
+            stale: true,
+            usage: crate::domain::Usage::default(),
+        };
+        let state = RunState::fold(&[Record { seq: 1, at: 1, event }]);
+        let told = summary(&run, &state, true).unwrap();
+        assert_eq!(told["current_is_stale"], true);
+        assert!(!told.to_string().contains("secret guidance"));
+        let lines = lines(&told);
+        let stages = lines.iter().position(|line| line == "stages:").unwrap();
+        assert_eq!(
+            lines[stages + 1..stages + 6],
+            [
+                "  - epoch: 2",
+                "    stage: slow update",
+                "    action: force_accept",
+                "    prev_hard: 0.25",
+                "    curr_hard: 0.5",
+            ]
+        );
     }
 
     #[test]

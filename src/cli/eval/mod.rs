@@ -19,8 +19,15 @@ use crate::env::Task;
 use crate::model::Budget;
 
 /// What an evaluation writes into its folder besides `calls` and `repeat_N`.
-const OUTPUT: [&str; 6] =
-    ["results.jsonl", "predictions", json::COMPARISON, json::SUMMARY, "skill_1", "skill_2"];
+const OUTPUT: [&str; 7] = [
+    "results.jsonl",
+    "predictions",
+    "_generated_splits",
+    json::COMPARISON,
+    json::SUMMARY,
+    "skill_1",
+    "skill_2",
+];
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -116,7 +123,7 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
     if let Some(folder) = &args.out {
         prepare(folder)?;
     }
-    let task = Task::open(&config, None).map_err(|error| Failure::usage(error.to_string()))?;
+    let task = Task::open(&config, args.out.as_deref()).map_err(|error| Failure::usage(error.to_string()))?;
     // Without a folder calls are recorded where nothing else looks, so that every evaluation is a fresh draw.
     let scratch = tempfile::tempdir().map_err(|error| Failure::run(error.to_string()))?;
     let calls = args.out.as_deref().unwrap_or(scratch.path()).join("calls");

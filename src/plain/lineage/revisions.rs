@@ -2,7 +2,7 @@
 
 use super::{EditOrigin, Origin, OriginStage};
 use crate::domain::{Decision, Edit, EditReport, EditStatus, EpochStage, GateDecision, Skill, StepRef};
-use crate::event::{ReviewState, RunState, StageState, StepState};
+use crate::event::{Analysis, ReviewState, RunState, StageState, StepState};
 use crate::optim::{MissingAnchor, apply_edits, with_empty_appendix};
 use crate::text::{Mark, diff, lines};
 
@@ -77,8 +77,14 @@ impl Chain<'_> {
         let reasoning = |patch: &crate::domain::Patch| patch.reasoning.clone();
         let why = proposed.map(reasoning).filter(|why| !why.is_empty());
         let why = why.or_else(|| step.merged.as_ref().map(reasoning)).unwrap_or_default();
-        let told =
-            Proposals { stage: OriginStage::Edit, at: step.at, edits, review: step.review.as_ref(), why };
+        let told = Proposals {
+            stage: OriginStage::Edit,
+            at: step.at,
+            edits,
+            analyses: &step.analyses,
+            review: step.review.as_ref(),
+            why,
+        };
         let report = step.report.as_ref();
         self.edits(&told, report, candidate, &judged);
     }
@@ -110,6 +116,7 @@ impl Chain<'_> {
                         stage: OriginStage::MetaReflect,
                         at: found.at,
                         edits: &meta.patch.edits,
+                        analyses: &[],
                         review: None,
                         why: reason,
                     };
@@ -184,6 +191,8 @@ struct Proposals<'a> {
     stage: OriginStage,
     at: StepRef,
     edits: &'a [Edit],
+    /// Where unmerged proposals come from.
+    analyses: &'a [Analysis],
     review: Option<&'a ReviewState>,
     why: String,
 }
@@ -202,8 +211,25 @@ impl Proposals<'_> {
                 reviewer,
                 amended,
             }),
-            reason: if edit.rationale.is_empty() { self.why.clone() } else { edit.rationale.clone() },
+            reason: self.reason(edit),
             ..Origin::plain(self.stage, self.at)
+        }
+    }
+
+    /// The proposal's own rationale; else what its analyst said, where it was taken over as it was; else what was said of
+    /// all.
+    fn reason(&self, edit: &Edit) -> String {
+        let same = |other: &Edit| {
+            (other.op, &other.target, &other.content) == (edit.op, &edit.target, &edit.content)
+        };
+        let patches = self.analyses.iter().filter_map(|analysis| analysis.patch.as_ref());
+        let analyst = patches
+            .filter(|patch| !patch.reasoning.is_empty())
+            .find(|patch| patch.edits.iter().any(same))
+            .map(|patch| patch.reasoning.clone());
+        match edit.rationale.as_str() {
+            "" => analyst.unwrap_or_else(|| self.why.clone()),
+            rationale => rationale.to_owned(),
         }
     }
 

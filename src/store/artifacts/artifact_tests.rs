@@ -120,7 +120,11 @@ fn step(
             appendix_notes: Vec::new(),
             deep: false,
             success_patterns: Vec::new(),
-            failures: Vec::new(),
+            failures: vec![FailureNote {
+                failure_type: "Wrong".into(),
+                count: Some(9),
+                description: "guesses".into(),
+            }],
             key: key("a0"),
             at,
             source: SourceType::Failure,
@@ -485,7 +489,7 @@ fn results_are_rows_and_a_missing_item_has_no_score() {
 fn digests_group_failures_and_tell_rejected_edits() {
     let (_root, run) = run();
     project(&run, &RunState::fold(&records())).unwrap();
-    let pattern = json!([{ "pattern": "wrong", "count": 1, "task_ids": [NAME] }]);
+    let pattern = json!([{ "pattern": "wrong: guesses", "count": 1, "task_ids": [NAME] }]);
     assert_eq!(
         read_json(&run, "steps/step_0001/trajectory_digest.json"),
         json!({ "step": 1, "action": "accept_new_best", "n_total": 2, "n_fail": 1, "failure_patterns": pattern })

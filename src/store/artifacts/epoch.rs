@@ -1,14 +1,14 @@
 //! `slow_update/`, `meta_skill/` and `meta_reflect/`: what the stages after the steps of an epoch compared, said and
 //! decided.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::step::{mode, seconds};
 use super::{Output, rollouts};
 use crate::domain::{
-    ComparisonPair, EpochStage, MetaReflect, MetaSkill, Patch, SlowUpdate, StageAction, UpdateMode,
+    ComparisonPair, EpochStage, MetaReflect, MetaSkill, Patch, SlowUpdate, StageAction, StageKind, UpdateMode,
 };
-use crate::event::{EvalPurpose, EvalState, RunState, StageState};
+use crate::event::{EvalOwner, EvalPurpose, EvalState, RunState, StageState};
 use crate::store::{StoreError, encode_item_id};
 
 /// What a slow update is for, told with each result.
@@ -17,8 +17,11 @@ const SLOW_TARGET: &str = "training items that got worse or stayed wrong from on
 const META_TARGET: &str = "what the epoch's history of edits and scores shows";
 
 pub(super) fn write(output: &Output, state: &RunState, epoch: u32) -> Result<(), StoreError> {
-    for (id, eval) in state.evals.iter().filter(|(_, eval)| eval.at.epoch == epoch) {
-        write_evaluation(output, id, eval)?;
+    for (id, eval) in &state.evals {
+        match eval.owner(id) {
+            EvalOwner::Stage(of, kind) if of == epoch => write_evaluation(output, id, eval, kind)?,
+            EvalOwner::Stage(..) | EvalOwner::Step(_) | EvalOwner::Run => {}
+        }
     }
     for stage in state.stages_of(epoch) {
         match &stage.stage {
@@ -30,19 +33,16 @@ pub(super) fn write(output: &Output, state: &RunState, epoch: u32) -> Result<(),
     Ok(())
 }
 
-fn folder(stage: &str, epoch: u32) -> String {
-    format!("{stage}/epoch_{epoch:02}")
+fn folder(kind: StageKind, epoch: u32) -> String {
+    let name = match kind {
+        StageKind::SlowUpdate => "slow_update",
+        StageKind::MetaSkill => "meta_skill",
+        StageKind::MetaReflect => "meta_reflect",
+    };
+    format!("{name}/epoch_{epoch:02}")
 }
 
-/// An evaluation of a stage, named `e02/slow/prev`; others belong to steps or to the run.
-fn write_evaluation(output: &Output, id: &str, eval: &EvalState) -> Result<(), StoreError> {
-    let mut parts = id.split('/').skip(1);
-    let stage = match parts.next() {
-        Some("slow") => "slow_update",
-        Some("meta_skill") => "meta_skill",
-        Some("meta" | "meta_reflect") => "meta_reflect",
-        Some(_) | None => return Ok(()),
-    };
+fn write_evaluation(output: &Output, id: &str, eval: &EvalState, kind: StageKind) -> Result<(), StoreError> {
     let name = match eval.purpose {
         EvalPurpose::LongitudinalPrev => "rollout_prev",
         EvalPurpose::LongitudinalCurr => "rollout_curr",
@@ -56,8 +56,8 @@ fn write_evaluation(output: &Output, id: &str, eval: &EvalState) -> Result<(), S
         | EvalPurpose::TestBest
         | EvalPurpose::TestFinal => return Ok(()),
     };
-    let folder = format!("{}/{name}", folder(stage, eval.at.epoch));
-    if !parts.any(|part| part.starts_with("topup")) {
+    let folder = format!("{}/{name}", folder(kind, eval.at.epoch));
+    if !id.split('/').any(|part| part.starts_with("topup")) {
         return rollouts::write_evaluation(output, &folder, eval);
     }
     for (_, result) in &eval.results {
@@ -97,7 +97,7 @@ fn note(told: &mut Value, note: &str) {
 }
 
 fn slow_update(output: &Output, stage: &StageState, found: &SlowUpdate) -> Result<(), StoreError> {
-    let folder = folder("slow_update", stage.at.epoch);
+    let folder = folder(StageKind::SlowUpdate, stage.at.epoch);
     let result = format!("{folder}/slow_result.json");
     if let Some(told) = first_epoch(stage) {
         return output.json(&result, &told);
@@ -136,7 +136,7 @@ fn pairs(pairs: &[ComparisonPair]) -> Vec<ComparisonPair> {
 }
 
 fn meta_skill(output: &Output, stage: &StageState, found: &MetaSkill) -> Result<(), StoreError> {
-    let result = format!("{}/meta_skill_result.json", folder("meta_skill", stage.at.epoch));
+    let result = format!("{}/meta_skill_result.json", folder(StageKind::MetaSkill, stage.at.epoch));
     if let Some(told) = first_epoch(stage) {
         return output.json(&result, &told);
     }
@@ -156,7 +156,7 @@ fn meta_reflect(
     stage: &StageState,
     found: &MetaReflect,
 ) -> Result<(), StoreError> {
-    let folder = folder("meta_reflect", stage.at.epoch);
+    let folder = folder(StageKind::MetaReflect, stage.at.epoch);
     let file = |name: &str| format!("{folder}/{name}");
     let patch = meta_patch(mode, &found.patch);
     output.json(&file("meta_patch.json"), &patch)?;
@@ -198,7 +198,7 @@ fn revision_mode(mode: UpdateMode) -> UpdateMode {
 }
 
 /// The patch with where each item came from.
-fn meta_patch(mode: UpdateMode, patch: &Patch) -> Value {
+fn meta_patch(mode: UpdateMode, patch: &Patch) -> Map<String, Value> {
     let mut told = patch.as_payload(mode);
     for item in told.get_mut(mode.items_key()).and_then(Value::as_array_mut).into_iter().flatten() {
         item["update_origin"] = json!("meta_reflect_momentum");

@@ -3,12 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::{Output, rollouts};
-use crate::domain::{Edit, Phase, ProbeExample, Rewrite, SourceType, UpdateMode, Verdict};
-use crate::event::{Analysis, BatchProbe, EvalPurpose, EvalState, ItemResult, RunState, StepState};
+use crate::domain::{
+    Edit, FailedItem, MinibatchNotes, Phase, ProbeExample, Rewrite, SourceType, UpdateMode, Verdict,
+    failure_patterns,
+};
+use crate::event::{
+    Analysis, BatchProbe, EvalOwner, EvalPurpose, EvalState, ItemResult, RunState, StepState,
+};
 use crate::store::StoreError;
-
-/// Longest quotation in a digest, in characters.
-const SHORT: usize = 200;
 
 pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Result<(), StoreError> {
     let mode = mode(state);
@@ -51,9 +53,7 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
     if let Some(eval) = step.eval.as_ref().and_then(|eval| state.evals.get(eval)) {
         rollouts::write_evaluation(output, &file("selection_eval"), eval)?;
     }
-    // Others of this step belong to the stages after it.
-    let own = format!("s{:03}/rescore", step.at.step);
-    for (_, eval) in evals_of(state, step, EvalPurpose::Rescore).filter(|(id, _)| *id == own) {
+    for (_, eval) in evals_of(state, step, EvalPurpose::Rescore) {
         rollouts::write_evaluation(output, &file("current_eval"), eval)?;
     }
     if let Some(gate) = &step.gate {
@@ -83,7 +83,8 @@ fn evals_of<'a>(
     purpose: EvalPurpose,
 ) -> impl Iterator<Item = (&'a str, &'a EvalState)> {
     let evals = state.evals.iter().map(|(id, eval)| (id.as_str(), eval));
-    evals.filter(move |(_, eval)| eval.purpose == purpose && eval.at.step == step.at.step)
+    let owner = EvalOwner::Step(step.at.step);
+    evals.filter(move |(id, eval)| eval.purpose == purpose && eval.owner(id) == owner)
 }
 
 /// Rollouts, patches and deep reflection, each batch in a folder of its own where the step has several.
@@ -143,7 +144,7 @@ fn write_analysis(
             "succ"
         }
     };
-    told.insert("patch".into(), patch.as_payload(mode));
+    told.insert("patch".into(), Value::Object(patch.as_payload(mode)));
     if !analysis.appendix_notes.is_empty() {
         told.insert("appendix_notes".into(), json!(analysis.appendix_notes));
     }
@@ -241,57 +242,44 @@ pub(super) fn seconds(ms: u64) -> Value {
     json!(((ms as f64) / 100.0).round() / 10.0)
 }
 
-/// What the step buffer keeps of the step: failures by reason, and on a rejection what was tried. A step without
-/// usable proposals leaves nothing there.
+/// What the step buffer keeps of the step: failures by kind, and on a rejection what was tried. A step without usable
+/// proposals leaves nothing there.
 fn digest(mode: UpdateMode, step: &StepState) -> Option<Value> {
     let record = step.record.as_ref()?;
     if matches!(record.action, Verdict::SkipNoPatches | Verdict::SkipNoRewrite) {
         return None;
     }
     let scored = || step.rollouts.iter().filter_map(ItemResult::rollout);
-    let mut patterns: Vec<(&str, Vec<&str>)> = Vec::new();
-    for rollout in scored().filter(|rollout| rollout.score.failed()) {
-        let kind = rollout.score.reason.split(':').next().unwrap_or_default().trim();
-        match patterns.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, items)) => items.push(&rollout.item),
-            None => patterns.push((kind, vec![&rollout.item])),
-        }
-    }
+    let failures: Vec<_> = scored()
+        .filter(|rollout| rollout.score.failed())
+        .map(|rollout| FailedItem { id: &rollout.item, reason: &rollout.score.reason })
+        .collect();
+    let notes: Vec<_> = step
+        .analyses
+        .iter()
+        .filter(|analysis| !analysis.deep)
+        .map(|analysis| MinibatchNotes { items: &analysis.items, notes: &analysis.failures })
+        .collect();
+    let patterns: Vec<Value> = failure_patterns(&failures, &notes)
+        .into_iter()
+        .map(|(pattern, count, items)| json!({ "pattern": pattern, "count": count, "task_ids": items }))
+        .collect();
     let mut digest = json!({
         "step": step.at.step,
         "action": record.action,
         "n_total": scored().count(),
-        "n_fail": patterns.iter().map(|(_, items)| items.len()).sum::<usize>(),
-        "failure_patterns": patterns
-            .iter()
-            .map(|(kind, items)| json!({ "pattern": kind, "count": items.len(), "task_ids": items }))
-            .collect::<Vec<_>>(),
+        "n_fail": failures.len(),
+        "failure_patterns": patterns,
     });
     if let (Verdict::Reject, Some(gate)) = (record.action, &step.gate) {
         digest["score_before"] = json!(gate.current.gate);
         digest["score_after"] = json!(gate.candidate.gate);
-        let edits = step.ranked.iter().flat_map(|patch| &patch.edits);
-        digest["rejected_edits"] = edits.map(|edit| short(mode, edit)).collect();
+        // What a reviewer struck out was not tried.
+        let tried = match &step.review {
+            Some(review) => review.kept.as_slice(),
+            None => step.ranked.as_ref().map_or(&[][..], |patch| &patch.edits),
+        };
+        digest["rejected_edits"] = tried.iter().map(|edit| edit.as_digest(mode)).collect();
     }
     Some(digest)
-}
-
-/// A proposal as a digest quotes it.
-fn short(mode: UpdateMode, edit: &Edit) -> Value {
-    let cut = |text: &str| text.chars().take(SHORT).collect::<String>();
-    match mode {
-        UpdateMode::Patch => {
-            json!({ "op": edit.op, "content": cut(&edit.content), "target": cut(&edit.target) })
-        }
-        UpdateMode::RewriteFromSuggestions => json!({
-            "type": edit.op.name(),
-            "title": cut(&edit.target),
-            "instruction": cut(&edit.content),
-        }),
-        UpdateMode::FullRewriteMinibatch => json!({
-            "title": cut(&edit.target),
-            "change_summary": edit.rationale.lines().map(cut).collect::<Vec<_>>(),
-            "source_type": edit.source_type,
-        }),
-    }
 }

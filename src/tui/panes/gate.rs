@@ -6,9 +6,10 @@ use super::{frame, placeholder, verdict_mark, waiting_words};
 use crate::domain::{GateDecision, GateScore, Verdict};
 use crate::event::{EndStatus, EvalPurpose, EvalState, ItemResult, RunStatus, StepState, TestOutcome};
 use crate::plain::{bounded, bounded_gain, duration, measured_part, score, signed, tokens, verdict_word};
-use crate::tui::app::{App, Stage};
+use crate::tui::app::App;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, wrap_spans};
+use crate::tui::stages::Stage;
 use crate::tui::theme::Role;
 
 type Lines = Vec<Vec<Span>>;

@@ -5,11 +5,12 @@ use ratatui::layout::Rect;
 use super::{frame, placeholder, waiting_words};
 use crate::plain::tokens;
 use crate::text::{fit, sanitize, sanitize_line};
-use crate::tui::app::{App, Stage};
+use crate::tui::app::App;
 use crate::tui::layout::Pane;
 use crate::tui::live::{CallPhase, LiveCall};
 use crate::tui::paint::{Canvas, Span, rows_of, span, window};
 use crate::tui::rows::{Row, RowBody};
+use crate::tui::stages::Stage;
 use crate::tui::theme::Role;
 
 /// From this inner width on there is room for reasons and streaming text.

@@ -1,14 +1,18 @@
-//! Pane 2: one row per optimisation step, newest first, with the baseline below and the final test above.
+//! Pane 2: one row per optimisation step, newest first, with the stages between epochs in their places, the baseline
+//! below, and final selection and test above.
 
 use ratatui::layout::Rect;
 
 use super::{frame, placeholder, waiting_words};
-use crate::domain::Verdict;
-use crate::event::{EvalPurpose, EvalState, StepState};
-use crate::plain::{bounded, bounded_gain, measured_part, verdict_word};
-use crate::tui::app::{App, Stage};
+use crate::domain::{EpochStage, StageAction, StageKind, Verdict};
+use crate::event::{EvalState, StepState};
+use crate::plain::{
+    action_words, bounded, bounded_gain, measured_part, pair_counts, sample_words, verdict_word,
+};
+use crate::tui::app::App;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, window};
+use crate::tui::stages::Stage;
 use crate::tui::theme::Role;
 
 /// From this inner width on a row also says the train score and the verdict.
@@ -44,7 +48,11 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
 }
 
 fn detail(app: &App, stage: Stage) -> Vec<Span> {
-    let Stage::Step(number) = stage else { return Vec::new() };
+    let number = match stage {
+        Stage::Step(number) => number,
+        Stage::Between { epoch, kind } => return between_detail(app, epoch, kind),
+        Stage::Baseline | Stage::FinalSelection | Stage::Test => return Vec::new(),
+    };
     let step = app.state.steps.iter().find(|step| step.at.step == number);
     let Some(step) = step else { return Vec::new() };
     let Some(record) = &step.record else { return Vec::new() };
@@ -65,13 +73,13 @@ fn stage_line(app: &App, stage: Stage) -> Vec<Span> {
         Stage::Baseline => {
             let score = app.state.baseline_score;
             let mark = if score.is_some() { span(Role::Dim, "○ ") } else { span(Role::Active, "▸ ") };
-            let progress = eval_progress(app, EvalPurpose::Baseline);
-            vec![mark, span(Role::Text, format!("{:<9}", "baseline")), measured(score, progress)]
+            vec![mark, span(Role::Text, format!("{:<9}", "baseline")), measured(score, progress(app, stage))]
         }
+        Stage::Between { epoch, kind } => between_line(app, epoch, kind),
+        Stage::FinalSelection => final_line(app),
         Stage::Test => {
             let Some(outcome) = &app.state.test else {
-                let progress = eval_progress(app, EvalPurpose::TestBest)
-                    .or_else(|| eval_progress(app, EvalPurpose::TestBase));
+                let progress = progress(app, stage);
                 return vec![
                     span(Role::Active, "▸ "),
                     span(Role::Text, format!("{:<9}", "test")),
@@ -106,16 +114,27 @@ fn step_line(app: &App, step: &StepState) -> Vec<Span> {
             span(Role::Text, format!("{number}      {score:>6}")),
             span(role, format!("{delta:>8}")),
             span(Role::Dim, format!("{:>6}", kept(step, gate.verdict.accepted()))),
+            stale_mark(app, step),
         ];
     }
     if let Some(record) = &step.record {
         let (glyph, role) = verdict_mark(record.action);
         let why = match record.action {
             Verdict::SkipNoPatches => "no edits",
+            Verdict::SkipNoRewrite => "no rewrite",
             Verdict::SkipNoChange => "no change",
-            _ => "",
+            Verdict::AcceptNewBest
+            | Verdict::Accept
+            | Verdict::ForceAccept
+            | Verdict::Reject
+            | Verdict::Undecided => "",
         };
-        return vec![span(role, format!("{glyph} ")), span(Role::Text, number), span(Role::Dim, why)];
+        return vec![
+            span(role, format!("{glyph} ")),
+            span(Role::Text, number),
+            span(Role::Dim, why),
+            stale_mark(app, step),
+        ];
     }
     let phase = step.phase.map_or("starting", |phase| phase.name());
     let under_way = app.state.steps.last().is_some_and(|last| last.at == step.at) && !app.ended();
@@ -137,6 +156,118 @@ fn step_line(app: &App, step: &StepState) -> Vec<Span> {
     vec![span(role, mark), span(Role::Text, number), span(role, words)]
 }
 
+/// The step's appendix notes changed the skill after its score was measured.
+fn stale_mark(app: &App, step: &StepState) -> Span {
+    let newest = app.state.steps.last().is_some_and(|last| last.at == step.at);
+    let noted = step.record.as_ref().is_some_and(|record| record.current_score_stale);
+    let stale = newest && noted && app.state.current_score_stale && !step.current_hash.is_empty();
+    span(Role::Warn, if stale { " ≈" } else { "" })
+}
+
+fn final_line(app: &App) -> Vec<Span> {
+    let Some((score, promoted)) = &app.state.final_selection else {
+        return vec![
+            span(Role::Active, "▸ "),
+            span(Role::Text, format!("{:<9}", "final")),
+            measured(None, progress(app, Stage::FinalSelection)),
+        ];
+    };
+    let (mark, words) =
+        if *promoted { (span(Role::Good, "★ "), "  new best") } else { (span(Role::Dim, "○ "), "") };
+    vec![mark, span(Role::Text, format!("{:<9}{:>6.3}", "final", score.gate)), span(Role::Good, words)]
+}
+
+fn between_line(app: &App, epoch: u32, kind: StageKind) -> Vec<Span> {
+    let Some((index, done)) = app.found(epoch, kind) else {
+        let under_way = !app.ended();
+        let (mark, role) = if under_way { ("▸ ", Role::Active) } else { ("· ", Role::Dim) };
+        let progress = progress(app, Stage::Between { epoch, kind }).unwrap_or_default();
+        return vec![span(role, mark), span(Role::Text, kind.name()), span(role, format!("  {progress}"))];
+    };
+    let action = done.stage.action();
+    let (glyph, role) = action_mark(action);
+    let mut line = vec![span(role, format!("{glyph} "))];
+    match (&done.stage, done.stage.candidate().1) {
+        (_, Some(decision)) => {
+            let score = bounded(&decision.candidate, decision.candidate.gate);
+            let delta = bounded_gain(&decision.candidate, decision.current.gate);
+            line.push(span(Role::Text, format!("{:<9}{score:>6}", short_name(kind))));
+            line.push(span(role, format!("{delta:>8}")));
+        }
+        (EpochStage::SlowUpdate(found), None) if !found.pairs.is_empty() => {
+            let [improved, regressed, ..] = pair_counts(&found.pairs);
+            line.push(span(Role::Text, format!("{}  ", kind.name())));
+            line.push(span(Role::Good, format!("+{improved}")));
+            line.push(span(Role::Bad, format!(" −{regressed}")));
+            line.push(span(Role::Dim, format!(" of {}", found.pairs.len())));
+        }
+        (EpochStage::SlowUpdate(_) | EpochStage::MetaSkill(_) | EpochStage::MetaReflect(_), None) => {
+            line.push(span(Role::Text, format!("{}  ", kind.name())));
+            line.push(span(Role::Dim, short_action(action)));
+        }
+    }
+    let newest = index + 1 == app.state.stages.len()
+        || app.state.stages[index + 1..].iter().all(|later| !later.stage.action().changes_skill());
+    if newest && action.changes_skill() && app.state.current_score_stale {
+        line.push(span(Role::Warn, " ≈ stale"));
+    }
+    line
+}
+
+fn between_detail(app: &App, epoch: u32, kind: StageKind) -> Vec<Span> {
+    let mut words = vec![format!("epoch {epoch}")];
+    if let Some((_, done)) = app.found(epoch, kind) {
+        words.push(action_words(done.stage.action()).to_owned());
+        if let EpochStage::SlowUpdate(found) = &done.stage {
+            words.extend(sample_words(found));
+        }
+    }
+    vec![span(Role::Dim, format!("   {}", words.join("   ")))]
+}
+
+/// The name where a score follows in its column.
+fn short_name(kind: StageKind) -> &'static str {
+    match kind {
+        StageKind::SlowUpdate => "slow",
+        StageKind::MetaSkill => "meta",
+        StageKind::MetaReflect => "meta-refl",
+    }
+}
+
+fn short_action(action: StageAction) -> &'static str {
+    match action {
+        StageAction::InjectPlaceholder => "empty region",
+        StageAction::SkipFirstEpoch => "first epoch",
+        StageAction::NoContent => "no content",
+        StageAction::WriteMetaSkill => "written",
+        StageAction::ForceAccept | StageAction::Accept | StageAction::AcceptNewBest => "accepted",
+        StageAction::Reject => "rejected",
+        StageAction::Undecided => "undecided",
+        StageAction::SkipNoEdits => "no edits",
+        StageAction::SkipNoSuggestions => "no suggestions",
+        StageAction::SkipNoRewrite => "no rewrite",
+        StageAction::SkipNoChange => "no change",
+    }
+}
+
+/// Glyph and role of how a stage ended.
+pub fn action_mark(action: StageAction) -> (&'static str, Role) {
+    match action {
+        StageAction::AcceptNewBest => ("★", Role::Good),
+        StageAction::Accept | StageAction::ForceAccept => ("✓", Role::Good),
+        StageAction::Reject => ("✗", Role::Bad),
+        StageAction::Undecided => ("?", Role::Warn),
+        StageAction::WriteMetaSkill => ("✎", Role::Good),
+        StageAction::InjectPlaceholder => ("+", Role::Dim),
+        StageAction::SkipFirstEpoch
+        | StageAction::NoContent
+        | StageAction::SkipNoEdits
+        | StageAction::SkipNoSuggestions
+        | StageAction::SkipNoRewrite
+        | StageAction::SkipNoChange => ("–", Role::Dim),
+    }
+}
+
 /// Edits that the current skill took over, of those proposed: none unless the gate accepted them.
 fn kept(step: &StepState, accepted: bool) -> String {
     let proposed = step.ranked.as_ref().map_or(0, |patch| patch.edits.len());
@@ -152,8 +283,9 @@ fn measured(score: Option<f64>, progress: Option<String>) -> Span {
     }
 }
 
-fn eval_progress(app: &App, purpose: EvalPurpose) -> Option<String> {
-    app.state.evals.values().find(|eval| eval.purpose == purpose).map(progress_of)
+/// How far the newest evaluation of a stage is.
+fn progress(app: &App, stage: Stage) -> Option<String> {
+    app.evals_of(stage).next_back().map(progress_of)
 }
 
 fn progress_of(eval: &EvalState) -> String {

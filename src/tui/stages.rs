@@ -1,0 +1,119 @@
+//! What the rows of the Steps pane stand for, in the order of the run, and what belongs to each. Owns the selection of
+//! one; draws nothing.
+
+use super::app::App;
+use crate::domain::{Phase, StageKind};
+use crate::event::{EvalOwner, EvalPurpose, EvalState, StageState, StepState};
+
+/// What a row of the Steps pane stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Baseline,
+    Step(u32),
+    /// A stage after the steps of an epoch, finished or under way.
+    Between {
+        epoch: u32,
+        kind: StageKind,
+    },
+    /// The last skill measured once more before the test.
+    FinalSelection,
+    Test,
+}
+
+impl Stage {
+    fn owns(self, id: &str, eval: &EvalState) -> bool {
+        match eval.owner(id) {
+            EvalOwner::Step(step) => self == Stage::Step(step),
+            EvalOwner::Stage(epoch, kind) => self == Stage::Between { epoch, kind },
+            EvalOwner::Run => match eval.purpose {
+                EvalPurpose::Baseline => self == Stage::Baseline,
+                EvalPurpose::FinalSelection => self == Stage::FinalSelection,
+                EvalPurpose::TestBase | EvalPurpose::TestBest | EvalPurpose::TestFinal => self == Stage::Test,
+                EvalPurpose::Candidate
+                | EvalPurpose::Rescore
+                | EvalPurpose::LongitudinalPrev
+                | EvalPurpose::LongitudinalCurr
+                | EvalPurpose::DeepProbe
+                | EvalPurpose::SlowCandidate
+                | EvalPurpose::MetaReflectCandidate => false,
+            },
+        }
+    }
+}
+
+/// The stage between epochs that a phase is.
+pub fn between(phase: Phase) -> Option<StageKind> {
+    StageKind::ALL.into_iter().find(|kind| kind.phase() == phase)
+}
+
+impl App {
+    /// Newest first.
+    pub fn stages(&self) -> Vec<Stage> {
+        let state = &self.state;
+        let has = |stage: Stage| state.evals.iter().any(|(id, eval)| stage.owns(id, eval));
+        let mut out = Vec::new();
+        if state.phase == Some(Phase::Baseline) || has(Stage::Baseline) {
+            out.push(Stage::Baseline);
+        }
+        let mut finished = state.stages.iter().peekable();
+        for step in &state.steps {
+            out.push(Stage::Step(step.at.step));
+            while let Some(done) = finished.next_if(|done| done.at.step <= step.at.step) {
+                out.push(Stage::Between { epoch: done.at.epoch, kind: done.stage.kind() });
+            }
+        }
+        out.extend(self.between_now().filter(|stage| !out.contains(stage)));
+        if state.phase == Some(Phase::FinalSelection) || has(Stage::FinalSelection) {
+            out.push(Stage::FinalSelection);
+        }
+        if state.phase == Some(Phase::Test) || has(Stage::Test) {
+            out.push(Stage::Test);
+        }
+        out.reverse();
+        out
+    }
+
+    fn between_now(&self) -> Option<Stage> {
+        Some(Stage::Between { epoch: self.state.at.epoch, kind: between(self.state.phase?)? })
+    }
+
+    /// The selected stage, or the newest.
+    pub fn shown_stage(&self) -> Option<Stage> {
+        let stages = self.stages();
+        self.stage.filter(|stage| stages.contains(stage)).or_else(|| stages.first().copied())
+    }
+
+    /// The step whose patch and gate are shown; for baseline and test the nearest step.
+    pub fn shown_step(&self) -> Option<&StepState> {
+        match self.shown_stage()? {
+            Stage::Step(number) => self.state.steps.iter().find(|step| step.at.step == number),
+            Stage::FinalSelection | Stage::Test => self.state.steps.last(),
+            Stage::Baseline => self.state.steps.first(),
+            Stage::Between { .. } => None,
+        }
+    }
+
+    /// A finished stage between epochs and its place among them.
+    pub fn found(&self, epoch: u32, kind: StageKind) -> Option<(usize, &StageState)> {
+        let is = |(_, done): &(usize, &StageState)| done.at.epoch == epoch && done.stage.kind() == kind;
+        self.state.stages.iter().enumerate().rev().find(is)
+    }
+
+    /// The evaluations that belong to a stage, in the order they began.
+    pub fn evals_of(&self, stage: Stage) -> impl DoubleEndedIterator<Item = &EvalState> {
+        let evals = self.state.eval_order.iter().filter_map(|id| Some((id, self.state.evals.get(id)?)));
+        evals.filter(move |(id, eval)| stage.owns(id, eval)).map(|(_, eval)| eval)
+    }
+
+    /// The name of a stage in a title.
+    pub fn stage_name(&self) -> String {
+        match self.shown_stage() {
+            None => String::new(),
+            Some(Stage::Baseline) => "baseline".to_owned(),
+            Some(Stage::FinalSelection) => "final selection".to_owned(),
+            Some(Stage::Test) => "test".to_owned(),
+            Some(Stage::Step(number)) => format!("step {number}"),
+            Some(Stage::Between { epoch, kind }) => format!("epoch {epoch} {}", kind.name()),
+        }
+    }
+}
