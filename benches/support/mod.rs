@@ -36,6 +36,7 @@ pub fn records(n: usize) -> Vec<Record> {
         config: serde_json::to_value(Config::default()).unwrap_or_default(),
         config_hash: fingerprint(["config"]),
         skill: skill.clone(),
+        origin: None,
         plan,
     };
     let events = std::iter::once(begun).chain((1..).flat_map(|step| step_events(step, &skill)));

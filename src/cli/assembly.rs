@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::{Failure, output, prompts, run_setup};
 use crate::client::{Connection, author_here};
 use crate::config::{Config, changed_keys};
-use crate::engine::{RunService, now_ms};
+use crate::engine::{self, Continuation, RunService, now_ms};
+use crate::event::Record;
+use crate::store::foreign::ForeignRun;
 use crate::store::{RunDir, atomic_write, read_records};
 use crate::tui::{self, Exit, Identity, Options};
 
@@ -40,6 +42,16 @@ pub fn check_equal(run: &RunDir, config: &Config) -> Result<(), Failure> {
         "{name} is running with another configuration:\n  {keys}\nattach to it as it is with `planish attach {name}`, \
          or start another run with another --name"
     )))
+}
+
+/// What a run under `config` takes over from a foreign one.
+pub fn continuation(foreign: &ForeignRun, config: &Config, remeasure: bool) -> Result<Continuation, Failure> {
+    run_setup::continuation(foreign, config, remeasure).map_err(usage)
+}
+
+/// The journal that a foreign run would have left.
+pub fn imported_journal(foreign: &ForeignRun, name: &str) -> Vec<Record> {
+    engine::imported_journal(foreign, name)
 }
 
 /// Starts the engine of a prepared run, resuming if its journal has begun.

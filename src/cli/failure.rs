@@ -43,7 +43,7 @@ impl Failure {
         let code = match stop.status() {
             EndStatus::BudgetExhausted => exit::BUDGET,
             EndStatus::Cancelled => exit::INTERRUPTED,
-            EndStatus::Failed | EndStatus::Completed => exit::RUN_FAILED,
+            EndStatus::Failed | EndStatus::Completed | EndStatus::Imported => exit::RUN_FAILED,
         };
         Self::Message { code, text: stop.to_string() }
     }
@@ -97,6 +97,7 @@ pub fn code_of(state: &RunState, require_improvement: bool) -> u8 {
         RunStatus::Ended { status: EndStatus::Cancelled, .. } => exit::INTERRUPTED,
         RunStatus::Ended { status: EndStatus::Failed, .. } => exit::RUN_FAILED,
         RunStatus::Ended { status: EndStatus::BudgetExhausted, .. } => exit::BUDGET,
+        RunStatus::Ended { status: EndStatus::Imported, .. } => exit::DONE,
         RunStatus::NotStarted
         | RunStatus::Running
         | RunStatus::Paused { .. }

@@ -12,6 +12,7 @@ mod foreground;
 mod host;
 mod import;
 mod import_config;
+mod import_run;
 mod json_lines;
 mod launch;
 mod locate;
@@ -23,6 +24,7 @@ mod prompts;
 mod replay;
 mod report;
 mod resume;
+mod resume_from;
 mod run;
 pub mod run_setup;
 mod schema;
@@ -54,7 +56,7 @@ enum Command {
     Replay(replay::Args),
     /// Look at a run and steer it from scripts
     Ctl(ctl::Args),
-    /// Turn a SkillOpt or ReflACT configuration into one of planish's own
+    /// Turn a SkillOpt configuration into one of planish's own, or its output folder into a run
     Import(import::Args),
     /// Score a skill, or compare two, without training
     Eval(eval::Args),

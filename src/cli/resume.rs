@@ -1,14 +1,20 @@
-//! `planish resume`: continue a run from its journal, with the configuration it was started with.
+//! `planish resume`: continue a run from its journal, with the configuration it was started with; or a foreign run
+//! from its output folder.
 
-use super::Failure;
+use std::path::PathBuf;
+
 use super::locate::Root;
-use super::run::{StartArgs, prepare_again, start};
+use super::resume_from::ForeignArgs;
+use super::run::{StartArgs, prepare_again, refuse_import, start};
+use super::{Failure, resume_from};
 use crate::config::Config;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Folder or name of the run
-    run: String,
+    /// Folder or name of the run; with --from the configuration (TOML) of the new one
+    run: PathBuf,
+    #[command(flatten)]
+    from: ForeignArgs,
     /// Change one configuration key; may be given many times
     #[arg(short = 'o', long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
@@ -19,7 +25,12 @@ pub struct Args {
 }
 
 pub async fn run(args: Args) -> Result<u8, Failure> {
-    let run = args.root.find(&args.run)?;
+    if let Some(folder) = &args.from.from {
+        return resume_from::run(folder, &args.run, &args.overrides, &args.root, &args.from, args.start)
+            .await;
+    }
+    let run = args.root.find(&args.run.to_string_lossy())?;
+    refuse_import(&run)?;
     let loaded = Config::load(&run.config_toml(), &args.overrides)?;
     start(&prepare_again(run, &loaded)?, args.start).await
 }

@@ -9,6 +9,7 @@ use super::present::{View, present};
 use super::{Failure, assembly, exit, foreground, launch, output};
 use crate::client::{ClientOptions, Presence, Target, author_here, open, presence};
 use crate::config::{Config, Loaded};
+use crate::domain::Origin;
 use crate::event::{EndStatus, RunStatus, WatchRole};
 use crate::host::HostFile;
 use crate::store::{RunDir, RunLock, default_run_name, fold_run, project};
@@ -85,9 +86,19 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
             run
         }
     };
-    let outcome = start(&run, args.start).await;
-    if fresh && outcome.is_err() && !begun(&run) {
-        // A start that got nowhere leaves nothing behind.
+    match fresh {
+        true => start_new(&run, Ok(()), args.start).await,
+        false => start(&run, args.start).await,
+    }
+}
+
+/// Starts a run whose folder was just made. A start that got nowhere leaves nothing behind.
+pub async fn start_new(run: &RunDir, prepared: Result<(), Failure>, args: StartArgs) -> Result<u8, Failure> {
+    let outcome = match prepared {
+        Ok(()) => start(run, args).await,
+        Err(failure) => Err(failure),
+    };
+    if outcome.is_err() && !begun(run) {
         let _ = std::fs::remove_dir_all(run.path());
     }
     outcome
@@ -100,6 +111,7 @@ fn begun(run: &RunDir) -> bool {
 
 /// Gives an existing run a configuration that may differ from its own where no result depends on it.
 pub fn prepare_again(run: RunDir, loaded: &Loaded) -> Result<RunDir, Failure> {
+    refuse_import(&run)?;
     assembly::check_unchanged(&run, &loaded.config)?;
     match presence(run.path()).map_err(|error| Failure::usage(error.to_string()))? {
         // Its host holds its configuration; nothing is changed under it.
@@ -107,6 +119,17 @@ pub fn prepare_again(run: RunDir, loaded: &Loaded) -> Result<RunDir, Failure> {
         Presence::Dead => assembly::write_config(&run, &loaded.config)?,
     }
     Ok(run)
+}
+
+/// An imported run only tells what was.
+pub fn refuse_import(run: &RunDir) -> Result<(), Failure> {
+    let origin = fold_run(run)?.info.and_then(|info| info.origin);
+    let Some(Origin::Imported(imported)) = origin else { return Ok(()) };
+    Err(Failure::usage(format!(
+        "{} was imported and cannot go on in place; `planish resume --from {} CONFIG` continues it as a new run",
+        run.name(),
+        imported.folder
+    )))
 }
 
 /// Starts a prepared run (or joins its living host) and shows it as asked.
@@ -183,6 +206,6 @@ pub fn options(view: View, read_only: bool) -> ClientOptions {
     }
 }
 
-fn now_ms() -> u64 {
+pub fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
 }

@@ -8,12 +8,15 @@ use anyhow::{Context, Result, bail};
 
 use super::{output, prompts};
 use crate::config::{Config, changed_keys};
-use crate::domain::{Skill, fingerprint};
-use crate::engine::{Engine, EngineParts, Journal, live_channel, minimum_calls, run_plan};
+use crate::domain::{Origin, Skill, fingerprint};
+use crate::engine::{
+    Continuation, Engine, EngineParts, Journal, Shape, Successor, live_channel, minimum_calls, run_plan,
+};
 use crate::env::Task;
-use crate::event::{Event, LogLevel, Record, RunState};
+use crate::event::{Event, LogLevel, Record, RunPlan, RunState};
 use crate::model::local::{LocalModel, LocalSettings};
 use crate::model::{Budget, LocalBackend, ModelStack, StackParts};
+use crate::store::foreign::ForeignRun;
 use crate::store::{JournalFile, RunDir, RunLock, host_name, project};
 
 /// Takes the lock of a run folder, opens its journal and starts the engine: from the beginning, or from where the
@@ -26,11 +29,19 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     let lock = RunLock::acquire(run_dir)?;
     let config = Config::load(&run_dir.config_toml(), &[])?.config;
     let task = Task::open(&config, Some(run_dir.path()))?;
-    let skill = match config.env.skill_init.as_str() {
-        "" => Skill::new(""),
-        path => Skill::new(read_skill(Path::new(path))?),
-    };
     let opened = JournalFile::open(run_dir, &lock)?;
+    let origin = origin(run_dir, &opened.records)?;
+    let skill = match &origin {
+        Some(Origin::Continued(continued)) => continued.initial.clone(),
+        Some(Origin::Imported(imported)) => {
+            bail!(
+                "{} was imported and cannot go on in place; `planish resume --from {} CONFIG` continues it as a new run",
+                run_dir.name(),
+                imported.folder
+            )
+        }
+        None => seed_skill(&config)?,
+    };
     let changed = changed_keys_since_start(&opened.records, &config)?;
     let state = RunState::fold(&opened.records);
     // A crash may have come between an event and its files.
@@ -40,7 +51,7 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     let journal = Journal::start(opened.journal, opened.records);
     let stack = models(&config, &run_dir.calls(), budget, Some(&journal)).await?;
     let plan = run_plan(&config, &task.data, stack.target.label(), stack.optimizer.label());
-    let (minimum, limit) = (minimum_calls(&plan), config.budget.max_calls);
+    let (minimum, limit) = (minimum_calls(&what_is_left(&plan, origin.as_ref())), config.budget.max_calls);
     if limit > 0 && minimum > limit {
         bail!(
             "this run needs at least {minimum} model calls, but budget.max_calls allows {limit}; raise it or shrink \
@@ -64,6 +75,7 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         config_json,
         config,
         skill,
+        origin,
         data: task.data,
         env: task.environment,
         prompts,
@@ -74,6 +86,62 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         live: live_channel(),
         lock: Arc::new(lock),
     }))
+}
+
+/// Where the run began if not at a seed: as its journal says, else as it was prepared.
+fn origin(run_dir: &RunDir, records: &[Record]) -> Result<Option<Origin>> {
+    let begun = records.iter().find_map(|record| match &record.event {
+        Event::RunStarted { origin, .. } => Some(origin.clone()),
+        _ => None,
+    });
+    if let Some(origin) = begun {
+        return Ok(origin);
+    }
+    let path = run_dir.origin_json();
+    match std::fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .with_context(|| format!("{} does not read back; prepare the run again", path.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+fn seed_skill(config: &Config) -> Result<Skill> {
+    Ok(match config.env.skill_init.as_str() {
+        "" => Skill::new(""),
+        path => Skill::new(read_skill(Path::new(path))?),
+    })
+}
+
+/// The part of a plan that no foreign run has done.
+fn what_is_left(plan: &RunPlan, origin: Option<&Origin>) -> RunPlan {
+    let Some(Origin::Continued(continued)) = origin else { return plan.clone() };
+    RunPlan {
+        epochs: plan.epochs.saturating_sub(continued.last.epoch),
+        total_steps: plan.total_steps.saturating_sub(continued.last.step),
+        val: if continued.current.measured.is_empty() { plan.val } else { 0 },
+        ..plan.clone()
+    }
+}
+
+/// What a run under `config` takes over from a foreign one.
+///
+/// # Errors
+/// Bad data, or a foreign run that this one cannot continue.
+pub fn continuation(foreign: &ForeignRun, config: &Config, remeasure: bool) -> Result<Continuation> {
+    let task = Task::open(config, None)?;
+    let plan = run_plan(config, &task.data, "", "");
+    let seed = seed_skill(config).ok().filter(|_| !config.env.skill_init.is_empty());
+    Ok(crate::engine::continuation(
+        foreign,
+        &Successor {
+            shape: Shape { epochs: plan.epochs, steps_per_epoch: plan.steps_per_epoch },
+            seed: config.train.seed,
+            target: &config.model.target.model,
+            seed_skill: seed.as_ref(),
+            remeasure,
+        },
+    )?)
 }
 
 /// The keys of `config` that differ from what a run began with and may (`key: old -> new`).

@@ -39,18 +39,22 @@ struct Round<'a> {
 impl Run {
     /// The stages after the last step `at` of an epoch.
     pub(super) async fn between_epochs(&mut self, at: StepRef) -> Result<(), Stop> {
-        let before = self.current.clone();
+        let taken_over = self.taken_over.as_ref().filter(|taken_over| taken_over.last.step == at.step);
+        let stages_done = taken_over.map(|taken_over| taken_over.stages.clone()).unwrap_or_default();
+        let left = |phase| !stages_done.contains(&phase);
+        let before = taken_over.and_then(|taken_over| taken_over.before_stages.clone());
+        let before = before.unwrap_or_else(|| self.current.clone());
         let optimizer = self.shop.config.optimizer.clone();
         let mut pairs = None;
-        if optimizer.use_slow_update {
+        if optimizer.use_slow_update && left(Phase::SlowUpdate) {
             self.phase(at, Phase::SlowUpdate)?;
             pairs = self.slow_update(at).await?;
         }
-        if optimizer.use_meta_skill {
+        if optimizer.use_meta_skill && left(Phase::MetaSkill) {
             self.phase(at, Phase::MetaSkill)?;
             self.write_meta_skill(at, &before, pairs).await?;
         }
-        if optimizer.use_meta_reflect {
+        if optimizer.use_meta_reflect && left(Phase::MetaReflect) {
             self.phase(at, Phase::MetaReflect)?;
             self.meta_reflect(at).await?;
         }

@@ -6,9 +6,11 @@
 
 mod batch;
 mod calls;
+mod continuation;
 mod epoch;
 mod evaluation;
 mod finish;
+mod imported;
 mod journal;
 mod meta_reflect;
 mod plan;
@@ -19,10 +21,13 @@ mod score_only;
 mod service;
 mod steering;
 mod step;
+mod takeover;
 mod throughput;
 mod update;
 mod verdict;
 
+pub use continuation::{Continuation, ContinuationError, Shape, Successor, continuation};
+pub use imported::imported_journal;
 pub use journal::{Journal, JournalError, now_ms};
 pub use plan::{minimum_calls, run_plan};
 pub use run::{Engine, EngineParts, live_channel, start};

@@ -14,9 +14,10 @@ use super::journal::Journal;
 use super::plan::run_plan;
 use super::service::RunService;
 use super::steering::Steering;
+use super::takeover::TakenOver;
 use super::throughput::metered;
 use crate::config::Config;
-use crate::domain::{Author, Dataset, Edit, GateScore, Phase, Skill, StepMemory, StepRef, Verdict};
+use crate::domain::{Author, Dataset, Edit, GateScore, Origin, Phase, Skill, StepMemory, StepRef, Verdict};
 use crate::env::Environment;
 use crate::env::batches::epoch_plan;
 use crate::event::{
@@ -24,7 +25,7 @@ use crate::event::{
 };
 use crate::model::ChatModel;
 use crate::optim::{Prompts, with_empty_appendix};
-use crate::store::{RunDir, RunLock, StoreError, write_epoch, write_run, write_step};
+use crate::store::{RunDir, RunLock, StoreError, project, write_epoch, write_run, write_step};
 
 /// Live lines a lagging subscriber may miss.
 const LIVE_CHANNEL: usize = 4096;
@@ -37,6 +38,8 @@ pub struct EngineParts {
     pub config_json: serde_json::Value,
     pub config_hash: String,
     pub skill: Skill,
+    /// Set when the run does not begin with that skill alone.
+    pub origin: Option<Origin>,
     pub data: Dataset,
     pub env: Arc<dyn Environment>,
     pub target: Arc<dyn ChatModel>,
@@ -96,6 +99,8 @@ pub(super) struct Run {
     pub(super) memory: Vec<StepMemory>,
     /// Selection results by skill hash, of every text measured so far.
     pub(super) measured: HashMap<String, Vec<Option<ItemResult>>>,
+    /// Steps and stages of a foreign run that this one continues.
+    pub(super) taken_over: Option<TakenOver>,
     pub(super) run_dir: RunDir,
 }
 
@@ -135,17 +140,18 @@ pub fn start(parts: EngineParts) -> Arc<Engine> {
 
 /// The whole control flow.
 async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop> {
-    let EngineParts { name, config, config_json, config_hash, skill, data, .. } = parts;
+    let EngineParts { name, config, config_json, config_hash, skill, origin, data, .. } = parts;
     // The recorded beginning stands: keys that are safe to change on a resume may differ by now.
     let begun = parts.journal.recall(|event| match event {
-        Event::RunStarted { skill, plan, .. } => Some((skill.clone(), plan.clone())),
+        Event::RunStarted { skill, plan, origin, .. } => Some((skill.clone(), plan.clone(), origin.clone())),
         _ => None,
     });
     let mut plan = run_plan(&config, &data, parts.target.label(), parts.optimizer.label());
+    let fresh = begun.is_none();
     match begun {
-        Some((begun_with, planned)) => {
+        Some((begun_with, planned, from)) => {
             plan.review = planned.review;
-            if begun_with != skill || planned != plan {
+            if begun_with != skill || planned != plan || from != origin {
                 return Err(Stop::Failed(
                     "the seed skill, the data or a model changed since this run began; restore them or start a \
                      new run"
@@ -160,6 +166,7 @@ async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop
             config: config_json,
             config_hash,
             skill: skill.clone(),
+            origin: origin.clone(),
             plan: plan.clone(),
         })?,
     }
@@ -176,8 +183,22 @@ async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop
         live,
         config,
     });
-    let mut run = Run::begin(shop, data, plan, skill, parts.run_dir).await?;
-    run.write_artifacts(write_run).await?;
+    let mut run = match &origin {
+        None => Run::begin(shop, data, plan, skill, parts.run_dir).await?,
+        Some(Origin::Continued(continued)) => {
+            Run::take_over(shop, data, plan, continued, parts.run_dir, fresh).await?
+        }
+        Some(Origin::Imported(imported)) => {
+            return Err(Stop::Failed(format!(
+                "this run was imported from {} and cannot go on",
+                imported.folder
+            )));
+        }
+    };
+    match origin {
+        None => run.write_artifacts(write_run).await?,
+        Some(_) => run.write_artifacts(project).await?,
+    }
     run.epochs().await?;
     run.finish().await
 }
@@ -206,23 +227,12 @@ impl Run {
             readout: None,
         };
         let baseline = evaluate(&shop, &metric, spec).await?;
-        if baseline.score.done < plan.val {
-            let missing: Vec<_> = baseline.results.iter().flatten().cloned().collect();
-            let first = super::calls::missing_message(&missing).unwrap_or_default();
-            return Err(Stop::Failed(format!(
-                "the baseline lacks {} of {} items, so nothing can be compared with it; {first}",
-                plan.val - baseline.score.done,
-                plan.val
-            )));
-        }
+        check_complete(&baseline, "the baseline")?;
         let val_ids = baseline.results.iter().flatten().map(|result| result.item().to_owned()).collect();
         let mut measured = HashMap::new();
         measured.insert(skill.hash.clone(), baseline.results.clone());
         // The appendix is where notes will go; the seed is measured as it is.
-        let current = match shop.config.optimizer.use_skill_aware_reflection {
-            true => Skill::new(with_empty_appendix(&skill.text)),
-            false => skill.clone(),
-        };
+        let current = with_appendix_region(&shop, &skill);
         Ok(Self {
             metric,
             val_ids,
@@ -242,6 +252,7 @@ impl Run {
             schedule_calls: 0,
             memory: Vec::new(),
             measured,
+            taken_over: None,
             shop,
             data,
             plan,
@@ -252,9 +263,16 @@ impl Run {
     async fn epochs(&mut self) -> Result<(), Stop> {
         let train = self.shop.config.train.clone();
         let mut step = 0;
+        let done = self.taken_over.as_ref().map(|taken_over| taken_over.last).unwrap_or_default();
         for epoch in 1..=self.plan.epochs {
-            self.memory.clear();
-            self.epoch_steps.clear();
+            if epoch < done.epoch {
+                step += self.plan.steps_per_epoch;
+                continue;
+            }
+            if epoch != done.epoch {
+                self.memory.clear();
+                self.epoch_steps.clear();
+            }
             let batches = epoch_plan(
                 self.data.train.len(),
                 self.plan.steps_per_epoch as usize,
@@ -268,9 +286,12 @@ impl Run {
                 step += 1;
                 let step_in_epoch = u32::try_from(step_in_epoch).unwrap_or(u32::MAX);
                 let at = StepRef { epoch, step, step_in_epoch };
+                last = Some(at);
+                if step <= done.step {
+                    continue;
+                }
                 self.step(at, group).await?;
                 self.write_artifacts(move |run, state| write_step(run, state, at.step)).await?;
-                last = Some(at);
             }
             if let Some(at) = last {
                 self.between_epochs(at).await?;
@@ -295,6 +316,28 @@ impl Run {
             .map_err(|error| Stop::Failed(format!("writing the run folder ended abnormally: {error}")))?
             .and_then(|()| self.shop.journal.write_snapshot(&self.run_dir))
             .map_err(|error| Stop::Failed(format!("cannot write the run folder: {error}")))
+    }
+}
+
+/// Nothing can be compared with a measurement that lacks items.
+pub(super) fn check_complete(evaluation: &Evaluation, what: &str) -> Result<(), Stop> {
+    if evaluation.complete() {
+        return Ok(());
+    }
+    let results: Vec<ItemResult> = evaluation.results.iter().flatten().cloned().collect();
+    let first = super::calls::missing_message(&results).unwrap_or_default();
+    let (n, done) = (evaluation.score.n, evaluation.score.done);
+    Err(Stop::Failed(format!(
+        "{what} lacks {} of {n} items, so nothing can be compared with it; {first}",
+        n - done
+    )))
+}
+
+/// The skill with room for notes, where the run takes any.
+pub(super) fn with_appendix_region(shop: &Workshop, skill: &Skill) -> Skill {
+    match shop.config.optimizer.use_skill_aware_reflection {
+        true => Skill::new(with_empty_appendix(&skill.text)),
+        false => skill.clone(),
     }
 }
 

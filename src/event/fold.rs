@@ -4,7 +4,7 @@ use super::{
     Analysis, BatchProbe, EvalPurpose, EvalState, Event, LogLevel, LogLine, Record, ReviewEdit, ReviewState,
     RunInfo, RunState, RunStatus, SkillVersion, StageState, StepState,
 };
-use crate::domain::{EpochStage, Skill, StepRef, UpdateMode, Usage};
+use crate::domain::{EpochStage, Origin, Skill, StepRef, UpdateMode, Usage};
 
 /// Log lines kept in memory; older ones stay in the journal.
 const LOG_LINES: usize = 2000;
@@ -54,12 +54,13 @@ impl RunState {
 
     fn apply_event(&mut self, event: &Event, now: u64) {
         match event {
-            Event::RunStarted { run, seed, config, config_hash, skill, plan, .. } => {
+            Event::RunStarted { run, seed, config, config_hash, skill, plan, origin, .. } => {
                 self.info = Some(RunInfo {
                     name: run.clone(),
                     seed: *seed,
                     config_hash: config_hash.clone(),
                     plan: plan.clone(),
+                    origin: origin.clone(),
                     started_at: now,
                     update_mode: update_mode(config),
                 });
@@ -69,6 +70,9 @@ impl RunState {
                 }
                 let version = SkillVersion { skill: skill.clone(), step: 0, accepted: true };
                 self.skills.insert(skill.hash.clone(), version);
+                if let Some(Origin::Continued(continued)) = origin {
+                    self.take_over(continued, now);
+                }
             }
             Event::PhaseStarted { at, phase } => {
                 self.at = *at;
@@ -227,6 +231,9 @@ impl RunState {
                             self.best_score = Some(score.gate);
                         }
                         EvalPurpose::Rescore => {
+                            if state.skill_hash == self.best_hash {
+                                self.best_score = Some(score.gate);
+                            }
                             self.current_score = Some(score.gate);
                             self.current_score_stale = false;
                             if score.beats(self.best_score.unwrap_or(f64::NEG_INFINITY)) {
@@ -235,6 +242,7 @@ impl RunState {
                                 self.best_step = last_finished(&self.steps);
                             }
                         }
+                        EvalPurpose::RescoreBest => self.best_score = Some(score.gate),
                         _ => {}
                     }
                 }
@@ -302,7 +310,7 @@ impl RunState {
         }
     }
 
-    fn remember(&mut self, skill: &Skill, step: u32, accepted: bool) {
+    pub(super) fn remember(&mut self, skill: &Skill, step: u32, accepted: bool) {
         let version = SkillVersion { skill: skill.clone(), step, accepted };
         self.skills.entry(skill.hash.clone()).or_insert(version).accepted |= accepted;
     }
@@ -376,7 +384,8 @@ fn last_finished(steps: &[StepState]) -> u32 {
 
 /// The update mode of a resolved configuration; journals without one edit the text.
 fn update_mode(config: &serde_json::Value) -> UpdateMode {
-    let named = config.pointer("/optimizer/skill_update_mode");
+    // The config of an import is flat.
+    let named = config.pointer("/optimizer/skill_update_mode").or_else(|| config.get("skill_update_mode"));
     named.and_then(|name| serde_json::from_value(name.clone()).ok()).unwrap_or_default()
 }
 

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditReport, EffectKey, EpochStage, FailureNote, GateDecision,
-    GateScore, Patch, Phase, ReviewClose, ReviewMode, Rewrite, Rollout, Skill, SourceType, StepRecord,
-    StepRef, TimeoutPolicy, Usage,
+    GateScore, Origin, Patch, Phase, ReviewClose, ReviewMode, Rewrite, Rollout, Skill, SourceType,
+    StepRecord, StepRef, TimeoutPolicy, Usage,
 };
 
 /// What is known before the first step.
@@ -32,6 +32,8 @@ pub enum EvalPurpose {
     Candidate,
     /// The current skill again, after a change outside the gate.
     Rescore,
+    /// The best skill again, where a run goes on that measured it under other conditions.
+    RescoreBest,
     /// The skill of the previous epoch on a sample of training items, and the current one on the same.
     LongitudinalPrev,
     LongitudinalCurr,
@@ -57,6 +59,7 @@ impl EvalPurpose {
             Self::Baseline => "baseline",
             Self::Candidate => "candidate",
             Self::Rescore => "current again",
+            Self::RescoreBest => "best again",
             Self::LongitudinalPrev => "previous epoch's skill",
             Self::LongitudinalCurr => "this epoch's skill",
             Self::DeepProbe => "deep probe",
@@ -140,6 +143,8 @@ pub enum EndStatus {
     Cancelled,
     Failed,
     BudgetExhausted,
+    /// The journal was made from another program's output; how that ended is not told.
+    Imported,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -169,6 +174,9 @@ pub enum Event {
         config_hash: String,
         skill: Skill,
         plan: RunPlan,
+        /// Set when the run did not begin with that skill alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Origin>,
     },
     PhaseStarted {
         at: StepRef,

@@ -5,6 +5,7 @@ mod codec;
 mod fold;
 mod kind;
 mod state;
+mod takeover;
 mod wire;
 
 pub use codec::{FORMAT_VERSION, Record, Tail, decode_line, encode_line, scan, scan_after};

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{EndStatus, EvalPurpose, ItemResult, LogLevel, Ranking, RejectedEdit, RunPlan, TestOutcome};
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditReport, EpochStage, FailureNote, GateDecision, GateScore,
-    LrDecision, Patch, Phase, ProbeAnswer, ReviewClose, ReviewMode, Rewrite, Skill, SourceType, StageKind,
-    StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage,
+    LrDecision, Origin, Patch, Phase, ProbeAnswer, ReviewClose, ReviewMode, Rewrite, Skill, SourceType,
+    StageKind, StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,8 @@ pub struct RunInfo {
     pub seed: u64,
     pub config_hash: String,
     pub plan: RunPlan,
+    #[serde(default)]
+    pub origin: Option<Origin>,
     /// Unix milliseconds of `run_started`.
     pub started_at: u64,
     #[serde(default)]
@@ -192,6 +194,7 @@ impl EvalState {
         };
         match self.purpose {
             EvalPurpose::Baseline
+            | EvalPurpose::RescoreBest
             | EvalPurpose::FinalSelection
             | EvalPurpose::TestBase
             | EvalPurpose::TestBest
@@ -199,6 +202,8 @@ impl EvalState {
             EvalPurpose::Candidate | EvalPurpose::DeepProbe => EvalOwner::Step(self.at.step),
             EvalPurpose::Rescore => match named {
                 Some(kind) => EvalOwner::Stage(self.at.epoch, kind),
+                // Of a run that another one goes on from, before its first step.
+                None if self.at.step == 0 => EvalOwner::Run,
                 None => EvalOwner::Step(self.at.step),
             },
             EvalPurpose::LongitudinalPrev | EvalPurpose::LongitudinalCurr => {

@@ -2,8 +2,8 @@
 
 use super::stages::{appendix_words, budget_words, proposals, stage_line};
 use crate::domain::{
-    Decision, Edit, EditOp, GateDecision, GateScore, LrDecision, Phase, ReviewClose, ReviewMode, SourceType,
-    TimeoutPolicy, Verdict,
+    Decision, Edit, EditOp, GateDecision, GateScore, LrDecision, Origin, Phase, ReviewClose, ReviewMode,
+    SourceType, TimeoutPolicy, Verdict,
 };
 use crate::event::{EndStatus, Event, ItemResult, LogLevel, Record, TestOutcome};
 use crate::text::{sanitize_line, truncate};
@@ -18,10 +18,19 @@ pub fn describe(record: &Record) -> String {
 
 fn sentence(event: &Event) -> String {
     match event {
-        Event::RunStarted { run, plan, .. } => format!(
-            "run {run} started: {} steps in {} epochs, {}/{}/{} train/val/test items, target {}, optimizer {}",
-            plan.total_steps, plan.epochs, plan.train, plan.val, plan.test, plan.target, plan.optimizer
-        ),
+        Event::RunStarted { run, plan, origin, .. } => {
+            let began = match origin {
+                None => "started".to_owned(),
+                Some(Origin::Imported(origin)) => format!("imported from {}", origin.folder),
+                Some(Origin::Continued(origin)) => {
+                    format!("continues {} from step {}", origin.folder, origin.last.step)
+                }
+            };
+            format!(
+                "run {run} {began}: {} steps in {} epochs, {}/{}/{} train/val/test items, target {}, optimizer {}",
+                plan.total_steps, plan.epochs, plan.train, plan.val, plan.test, plan.target, plan.optimizer
+            )
+        }
         Event::PhaseStarted { at, phase } => match phase {
             Phase::Baseline | Phase::FinalSelection | Phase::Test => format!("{} started", phase.name()),
             Phase::SlowUpdate | Phase::MetaSkill | Phase::MetaReflect => {
@@ -145,6 +154,7 @@ fn sentence(event: &Event) -> String {
                 EndStatus::Cancelled => "cancelled",
                 EndStatus::Failed => "FAILED",
                 EndStatus::BudgetExhausted => "stopped: budget exhausted",
+                EndStatus::Imported => "ends here",
             };
             let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
             let best = best_score.map_or_else(

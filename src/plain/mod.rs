@@ -16,7 +16,7 @@ pub use describe::{
 };
 pub use lineage::{EditOrigin, Lineage, Origin, OriginStage, SkillLine, lineage};
 pub use render::PlainRenderer;
-pub use report::{report, report_json};
+pub use report::{origin_summary, report, report_json};
 pub use stages::{
     STALE, action_words, appendix_words, budget_words, category_words, pair_counts, pair_words, proposals,
     sample_words, stage_line,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::describe::{bounded, count, score, test_line, tokens, verdict_word};
 use super::lineage::{EditOrigin, Lineage, Origin, OriginStage, lineage};
 use super::table::{markdown, markdown_table};
-use crate::domain::SourceType;
+use crate::domain::{Origin as RunOrigin, SourceType};
 use crate::event::{RunState, RunStatus, StageState, StepState};
 use crate::text::{sanitize_line, truncate};
 
@@ -62,6 +62,7 @@ pub fn report_json(state: &RunState) -> Value {
         "status": status,
         "reason": reason,
         "seed": state.info.as_ref().map(|info| info.seed),
+        "origin": state.info.as_ref().and_then(|info| info.origin.as_ref()).map(origin_summary),
         "plan": state.info.as_ref().map(|info| &info.plan),
         "baseline": state.baseline_score,
         "best_score": state.best_score,
@@ -96,8 +97,19 @@ fn status(state: &RunState) -> String {
                 crate::event::EndStatus::Cancelled => "Cancelled",
                 crate::event::EndStatus::Failed => "Failed",
                 crate::event::EndStatus::BudgetExhausted => "Stopped: budget exhausted",
+                crate::event::EndStatus::Imported => "Not a run of planish's own",
             };
             if reason.is_empty() { word.to_owned() } else { format!("{word}: {}", markdown(reason)) }
+        }
+    }
+}
+
+/// Where a run came from that did not begin at a seed.
+pub fn origin_summary(origin: &RunOrigin) -> Value {
+    match origin {
+        RunOrigin::Imported(imported) => json!({ "imported_from": imported.folder, "steps": imported.steps }),
+        RunOrigin::Continued(continued) => {
+            json!({ "continued_from": continued.folder, "steps": continued.last.step })
         }
     }
 }
@@ -115,6 +127,10 @@ fn result(state: &RunState) -> Vec<String> {
         ),
         format!("- Selection score of the last skill: {}{stale}", number(state.current_score)),
     ];
+    if let Some(RunOrigin::Continued(continued)) = state.info.as_ref().and_then(|info| info.origin.as_ref()) {
+        let folder = markdown(&continued.folder);
+        out.insert(0, format!("- Continues {folder} behind its step {}", continued.last.step));
+    }
     if let Some(test) = &state.test {
         let changed = format!("{} gained, {} lost", test.gained, test.lost);
         out.push(format!("- Test: {}; {changed} (95 % interval, paired by item)", test_line(test)));

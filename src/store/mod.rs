@@ -5,6 +5,7 @@
 mod artifacts;
 mod error;
 mod file;
+pub mod foreign;
 mod item_path;
 mod journal;
 mod lock;
@@ -18,6 +19,6 @@ pub use file::atomic_write;
 pub use item_path::{decode_item_id, encode_item_id};
 pub use journal::{JournalFile, OpenedJournal, read_records};
 pub use lock::{Holder, RunLock, host_name};
-pub use run_dir::{RunDir, default_run_name};
+pub use run_dir::{RunDir, default_run_name, plain_run_name};
 pub use runs::{RunSummary, list_runs, undecided};
 pub use snapshot::{fold_run, load_snapshot, write_snapshot};

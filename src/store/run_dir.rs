@@ -66,6 +66,11 @@ impl RunDir {
         self.path.join("events.jsonl")
     }
 
+    /// What a run continues; read once, at its start.
+    pub fn origin_json(&self) -> PathBuf {
+        self.path.join("origin.json")
+    }
+
     pub fn snapshot(&self) -> PathBuf {
         self.path.join("snapshot.json")
     }
@@ -117,14 +122,19 @@ pub(super) fn skill_version_name(step: u32) -> String {
 
 /// Name of a run that was given none: the config's file name and the time (Unix milliseconds), as UTC.
 pub fn default_run_name(config: &Path, now_ms: u64) -> String {
-    let stem = config.file_stem().unwrap_or_default().to_string_lossy();
-    let plain: String =
-        stem.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).take(40).collect();
-    let stem = plain.trim_start_matches('-');
-    let stem = if stem.is_empty() { "run" } else { stem };
+    let stem = plain_run_name(config);
     let time =
         jiff::Timestamp::from_millisecond(i64::try_from(now_ms).unwrap_or_default()).unwrap_or_default();
     format!("{stem}-{}", time.strftime("%Y%m%d-%H%M%S"))
+}
+
+/// The last part of a path, without extension, as a run name.
+pub fn plain_run_name(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let plain: String =
+        stem.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).take(40).collect();
+    let stem = plain.trim_start_matches('-');
+    if stem.is_empty() { "run".to_owned() } else { stem.to_owned() }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub struct RunSummary {
     pub name: String,
     pub path: PathBuf,
     /// `new`, `running`, `review` (it waits for a person), `paused`, `stopping`, `interrupted` (no process works on
-    /// it), `completed`, `cancelled`, `failed`, `out of budget` or `damaged`.
+    /// it), `completed`, `cancelled`, `failed`, `out of budget`, `imported` or `damaged`.
     pub status: &'static str,
     /// Edits of the open review that nobody has decided.
     pub undecided: Option<usize>,
@@ -63,6 +63,7 @@ fn status(state: &RunState, live: bool) -> &'static str {
         RunStatus::Ended { status: EndStatus::Cancelled, .. } => "cancelled",
         RunStatus::Ended { status: EndStatus::Failed, .. } => "failed",
         RunStatus::Ended { status: EndStatus::BudgetExhausted, .. } => "out of budget",
+        RunStatus::Ended { status: EndStatus::Imported, .. } => "imported",
         RunStatus::NotStarted => "new",
         RunStatus::Running | RunStatus::Paused { .. } | RunStatus::Cancelling { .. } if !live => {
             "interrupted"

@@ -75,6 +75,7 @@ fn end(app: &App) -> Option<Vec<Span>> {
         EndStatus::Cancelled => span(Role::Warn, "■ END  stopped, can be resumed"),
         EndStatus::Failed => span(Role::Bad, "‼ END  failed"),
         EndStatus::BudgetExhausted => span(Role::Warn, "■ END  budget exhausted"),
+        EndStatus::Imported => span(Role::Strong, "■ END  imported"),
     }])
 }
 

@@ -10,7 +10,6 @@ use super::layout::{Class, Pane};
 use super::msg::{Dirty, Effect};
 use super::overlay::{Outcome, Overlay, Prompted};
 use super::patch_doc::CONTEXT;
-use super::stages::Stage;
 use super::theme::Role;
 
 impl App {

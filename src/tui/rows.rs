@@ -84,6 +84,7 @@ fn purpose_group(purpose: EvalPurpose) -> &'static str {
         EvalPurpose::Rescore => "current",
         EvalPurpose::Baseline
         | EvalPurpose::Candidate
+        | EvalPurpose::RescoreBest
         | EvalPurpose::SlowCandidate
         | EvalPurpose::MetaReflectCandidate
         | EvalPurpose::FinalSelection => "select",

@@ -26,11 +26,12 @@ impl Stage {
             EvalOwner::Step(step) => self == Stage::Step(step),
             EvalOwner::Stage(epoch, kind) => self == Stage::Between { epoch, kind },
             EvalOwner::Run => match eval.purpose {
-                EvalPurpose::Baseline => self == Stage::Baseline,
+                EvalPurpose::Baseline | EvalPurpose::Rescore | EvalPurpose::RescoreBest => {
+                    self == Stage::Baseline
+                }
                 EvalPurpose::FinalSelection => self == Stage::FinalSelection,
                 EvalPurpose::TestBase | EvalPurpose::TestBest | EvalPurpose::TestFinal => self == Stage::Test,
                 EvalPurpose::Candidate
-                | EvalPurpose::Rescore
                 | EvalPurpose::LongitudinalPrev
                 | EvalPurpose::LongitudinalCurr
                 | EvalPurpose::DeepProbe

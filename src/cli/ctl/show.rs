@@ -6,7 +6,7 @@ use super::super::Failure;
 use crate::client::{Presence, presence};
 use crate::domain::{Decision, EpochStage};
 use crate::event::{RunState, RunStatus, StageState};
-use crate::plain::pair_counts;
+use crate::plain::{origin_summary, pair_counts};
 use crate::store::{RunDir, undecided};
 
 #[derive(clap::Args)]
@@ -70,6 +70,7 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
         "run": run.name(),
         "run_dir": run.path(),
         "status": status(state, &presence),
+        "origin": state.info.as_ref().and_then(|info| info.origin.as_ref()).map(origin_summary),
         "host": host,
         "seq": state.seq,
         "rev": state.rev,

@@ -270,6 +270,7 @@ fn records() -> Vec<Record> {
         seed: 7,
         config_hash: "c".into(),
         skill: seed.clone(),
+        origin: None,
         plan: RunPlan {
             epochs: 1,
             steps_per_epoch: 2,

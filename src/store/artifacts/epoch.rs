@@ -50,6 +50,7 @@ fn write_evaluation(output: &Output, id: &str, eval: &EvalState, kind: StageKind
         EvalPurpose::SlowCandidate | EvalPurpose::MetaReflectCandidate => "selection_eval",
         EvalPurpose::Baseline
         | EvalPurpose::Candidate
+        | EvalPurpose::RescoreBest
         | EvalPurpose::DeepProbe
         | EvalPurpose::FinalSelection
         | EvalPurpose::TestBase

@@ -22,6 +22,10 @@ const EVALUATIONS: [(EvalPurpose, &str, bool); 5] = [
     (EvalPurpose::TestFinal, "test_eval_final", true),
 ];
 
+/// What a run that continues a foreign one measures before its first step.
+const RESUMED: [(EvalPurpose, &str); 2] =
+    [(EvalPurpose::Rescore, "selection_eval_current"), (EvalPurpose::RescoreBest, "selection_eval_best")];
+
 pub(super) fn write(output: &Output, config: &Config, state: &RunState) -> Result<(), StoreError> {
     let config = flat_config(config, state);
     output.json("config.json", &config)?;
@@ -31,6 +35,12 @@ pub(super) fn write(output: &Output, config: &Config, state: &RunState) -> Resul
         rollouts::write_evaluation(output, folder, eval)?;
         if test {
             output.json(&format!("{folder}/summary.json"), &rollouts::accuracy(eval))?;
+        }
+    }
+    for (purpose, folder) in RESUMED {
+        let first = state.evals.values().find(|eval| eval.purpose == purpose && eval.at.step == 0);
+        if let Some(eval) = first {
+            rollouts::write_evaluation(output, folder, eval)?;
         }
     }
     write_progress(output, state)?;

@@ -63,7 +63,8 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
         output.json(&file("appendix_notes.json"), appendix)?;
     }
     if let Some(record) = record(step) {
-        if let Some(digest) = digest(mode, step) {
+        // A step that a foreign run did has no rollouts here.
+        if let Some(digest) = digest(mode, step).filter(|_| !step.rollouts.is_empty()) {
             output.json(&file("trajectory_digest.json"), &digest)?;
         }
         output.json(&file("step_record.json"), &record)?;

@@ -1,16 +1,21 @@
 //! `summary.json` of an ended run. Unlike SkillOpt's, every `*_hard` is a hard score, and tokens and time are those of
 //! the whole run, resumed or not.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::run::evaluation;
 use super::standing::{Standing, records};
 use super::step::seconds;
-use crate::domain::{GateScore, StepRecord, Verdict};
+use crate::domain::{Continued, GateScore, Origin, StepRecord, Usage, Verdict};
 use crate::event::{EvalPurpose, EvalState, LastOutcome, RunState, RunStatus};
 
 pub(super) fn summary(state: &RunState, config: Map<String, Value>) -> Value {
-    let baseline = evaluation(state, EvalPurpose::Baseline).and_then(|eval| eval.score.as_ref());
+    let baseline = match earlier(state) {
+        Some(earlier) => earlier.baseline.as_ref(),
+        None => evaluation(state, EvalPurpose::Baseline).and_then(|eval| eval.score.as_ref()),
+    };
     let best = selection_score(state, &state.best_hash);
     let last = selection_score(state, &state.current_hash);
     let standing = Standing::now(state);
@@ -18,6 +23,8 @@ pub(super) fn summary(state: &RunState, config: Map<String, Value>) -> Value {
     let test = state.test.as_ref();
     let last_test = last_test(state);
     let started_at = state.info.as_ref().map_or(state.updated_at, |info| info.started_at);
+    let earlier_ms: f64 =
+        earlier(state).iter().flat_map(|earlier| &earlier.steps).map(|step| step.wall_time_s * 1000.0).sum();
     let (status, reason) = match &state.status {
         RunStatus::Ended { status, reason } => (json!(status), reason.as_str()),
         RunStatus::NotStarted
@@ -54,9 +61,17 @@ pub(super) fn summary(state: &RunState, config: Map<String, Value>) -> Value {
         "test_delta_interval": test.map(|test| test.interval),
         "test_n": test.map(|test| test.n),
         "final_test_delta_hard": last_test.as_ref().map(|last| last.delta),
-        "total_wall_time_s": seconds(state.updated_at.saturating_sub(started_at)),
+        "total_wall_time_s": seconds(state.updated_at.saturating_sub(started_at) + earlier_ms as u64),
         "token_summary": token_summary(state),
     })
+}
+
+/// What a continued run took over.
+fn earlier(state: &RunState) -> Option<&Continued> {
+    match state.info.as_ref()?.origin.as_ref()? {
+        Origin::Continued(continued) => Some(continued),
+        Origin::Imported(_) => None,
+    }
 }
 
 /// Selection score of a skill, where all of the split was measured: the last measurement counts.
@@ -65,6 +80,7 @@ fn selection_score<'a>(state: &'a RunState, hash: &str) -> Option<&'a GateScore>
         EvalPurpose::Baseline
         | EvalPurpose::Candidate
         | EvalPurpose::Rescore
+        | EvalPurpose::RescoreBest
         | EvalPurpose::SlowCandidate
         | EvalPurpose::MetaReflectCandidate
         | EvalPurpose::FinalSelection => eval.skill_hash == hash && !eval.curtailed,
@@ -138,9 +154,14 @@ fn epoch_stats(state: &RunState) -> Vec<Value> {
 }
 
 fn token_summary(state: &RunState) -> Value {
-    let total = state.total_usage();
-    let stages = state.usage.iter().map(|(stage, usage)| (stage.as_str(), *usage));
-    let rows = stages.chain([("_total", total)]).map(|(stage, usage)| {
+    let mut stages: BTreeMap<&str, Usage> = BTreeMap::new();
+    let before = earlier(state).into_iter().flat_map(|earlier| &earlier.steps);
+    for (stage, usage) in before.flat_map(|step| &step.record.tokens).chain(&state.usage) {
+        *stages.entry(stage).or_default() += *usage;
+    }
+    let mut total = Usage::default();
+    stages.values().for_each(|usage| total += *usage);
+    let rows = stages.into_iter().chain([("_total", total)]).map(|(stage, usage)| {
         let row = json!({
             "calls": usage.calls,
             "prompt_tokens": usage.prompt_tokens,

@@ -52,6 +52,7 @@ fn result(app: &App, columns: usize, lines: &mut Lines) {
             EndStatus::Cancelled => ("■", "RUN STOPPED", Role::Warn),
             EndStatus::Failed => ("‼", "RUN FAILED", Role::Bad),
             EndStatus::BudgetExhausted => ("■", "BUDGET EXHAUSTED", Role::Warn),
+            EndStatus::Imported => ("■", "IMPORTED RUN", Role::Strong),
         };
         let spent = format!(
             "   {}  {} tokens  {} of {} steps accepted",

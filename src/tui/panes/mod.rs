@@ -16,7 +16,7 @@ use super::layout::{Class, Pane};
 use super::paint::{Canvas, Span, span, spans_width};
 use super::theme::Role;
 
-pub use steps::{action_mark, verdict_mark};
+pub use steps::verdict_mark;
 
 pub fn draw(app: &App, pane: Pane, area: Rect, canvas: &mut Canvas<'_>) {
     match pane {
