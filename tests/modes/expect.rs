@@ -82,14 +82,6 @@ pub fn patch(run: &Finished, _: &Lanterns) {
     ] {
         has(run, &[&format!("{step}/{file}")]);
     }
-    // An insert_after without its anchor is reported, and so is a delete, which needs no content.
-    let statuses = statuses(run);
-    for status in
-        ["applied_insert_after", "applied_append", "applied_replace", "skipped_delete_target_not_found"]
-    {
-        assert!(statuses.contains(&status.to_owned()), "{status} in {statuses:?}");
-    }
-    assert!(!run.best().contains("Mind the number."));
     // The reason of a rejection reaches the next analyst of the epoch.
     let rejected = run.json("steps/step_0003/trajectory_digest.json");
     assert_eq!(rejected["rejected_edits"].as_array().unwrap().len(), 1);
@@ -150,6 +142,19 @@ pub fn schedule_autonomous(run: &Finished, _: &Lanterns) {
     assert!(run.state.steps.iter().all(|step| step.ranking.is_none()));
     let kept = |step: usize| run.state.steps[step].ranked.as_ref().unwrap().edits.len();
     assert_eq!((kept(0), kept(1)), (4, 3));
+    // Everything that was proposed is applied, or reported: an insert_after without its anchor, a delete of what is not
+    // there, which needs no content.
+    let statuses = statuses(run);
+    for status in [
+        "applied_insert_after",
+        "applied_append",
+        "applied_replace",
+        "skipped_delete_target_not_found",
+        "skipped_insert_after_target_not_found",
+    ] {
+        assert!(statuses.contains(&status.to_owned()), "{status} in {statuses:?}");
+    }
+    assert!(!run.last().contains("Mind the number."));
 }
 
 pub fn schedule_constant(run: &Finished, _: &Lanterns) {
