@@ -10,34 +10,40 @@ use crate::host::{Task, cut, outcome};
 use crate::lanterns::Lanterns;
 use crate::scenario::records;
 
-/// What tells one place of the control flow from another: the phase, the kind of event, and what it is about.
-type Sort = (Option<Phase>, String, String);
-
-/// Engine events after which the run is killed, in order: the first and the last of every sort.
+/// Engine events after which the run is killed, in order: one in every phase that all runs have, and of everything that
+/// only some configurations do the first and the last event of each kind.
 fn places(events: &[Event]) -> Vec<u64> {
     let mut phase = None;
-    let mut first_and_last: BTreeMap<Sort, (u64, u64)> = BTreeMap::new();
+    let mut common: BTreeMap<Option<Phase>, Vec<u64>> = BTreeMap::new();
+    let mut added: BTreeMap<(Option<Phase>, String), Vec<u64>> = BTreeMap::new();
     for (place, event) in (1..).zip(events) {
-        let about = match event {
-            Event::PhaseStarted { phase: started, .. } => {
-                phase = Some(*started);
-                String::new()
-            }
-            Event::EvaluationStarted { purpose, .. } => format!("{purpose:?}"),
-            Event::AnalysisFinished { source, deep, .. } => format!("{source:?} {deep}"),
-            Event::OptimizerAnswered { stage, .. } => stage.clone(),
-            Event::EpochStageFinished { stage, .. } => format!("{:?}", stage.action()),
-            _ => String::new(),
+        if let Event::PhaseStarted { phase: started, .. } = event {
+            phase = Some(*started);
+        }
+        let what = match event {
+            Event::OptimizerAnswered { stage, .. } => Some(stage.clone()),
+            Event::AnalysisFinished { source, deep: true, .. } => Some(format!("deep {source:?}")),
+            Event::EvaluationStarted { purpose, .. } => Some(format!("{purpose:?}")),
+            Event::EpochStageFinished { stage, .. } => Some(format!("{:?}", stage.action())),
+            Event::AppendixUpdated { .. } => Some("appendix".to_owned()),
+            _ => (!phase.is_some_and(of_all_runs)).then(|| event.kind()),
         };
-        let seen = first_and_last.entry((phase, event.kind(), about)).or_insert((place, place));
-        seen.1 = place;
+        match what {
+            Some(what) => added.entry((phase, what)).or_default().push(place),
+            None => common.entry(phase).or_default().push(place),
+        }
     }
-    let mut places: Vec<u64> = first_and_last.into_values().flat_map(|(first, last)| [first, last]).collect();
+    let middle = common.values().map(|places| places[places.len() / 2]);
+    let ends = added.values().flat_map(|places| [places[0], places[places.len() - 1]]);
     // The last event is the end of the run.
-    places.retain(|place| *place < events.len() as u64);
+    let mut places: Vec<u64> = middle.chain(ends).filter(|place| *place < events.len() as u64).collect();
     places.sort_unstable();
     places.dedup();
     places
+}
+
+fn of_all_runs(phase: Phase) -> bool {
+    Phase::STEP.contains(&phase) || matches!(phase, Phase::Baseline | Phase::Test)
 }
 
 /// Whether an event follows at once upon a reply that was stored before it.
