@@ -11,8 +11,9 @@ use crate::config::Config;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Folder or name of the run; with --from the configuration (TOML) of the new one
-    run: PathBuf,
+    /// Folder or name of the run; with --from the configuration (TOML) of the new run, else the folder's own is used
+    #[arg(required_unless_present = "from")]
+    run: Option<PathBuf>,
     #[command(flatten)]
     from: ForeignArgs,
     /// Change one configuration key; may be given many times
@@ -26,10 +27,10 @@ pub struct Args {
 
 pub async fn run(args: Args) -> Result<u8, Failure> {
     if let Some(folder) = &args.from.from {
-        return resume_from::run(folder, &args.run, &args.overrides, &args.root, &args.from, args.start)
-            .await;
+        let config = args.run.as_deref();
+        return resume_from::run(folder, config, args.overrides, &args.root, &args.from, args.start).await;
     }
-    let run = args.root.find(&args.run.to_string_lossy())?;
+    let run = args.root.find(&args.run.unwrap_or_default().to_string_lossy())?;
     refuse_import(&run)?;
     let loaded = Config::load(&run.config_toml(), &args.overrides)?;
     start(&prepare_again(run, &loaded)?, args.start).await

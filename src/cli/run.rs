@@ -67,17 +67,13 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
     for warning in &loaded.warnings {
         output::note(&format!("warning: {warning}"));
     }
-    let name = match args.name {
-        Some(name) => name,
-        None if !loaded.config.run.name.is_empty() => loaded.config.run.name.clone(),
-        None => default_run_name(&args.config, now_ms()),
-    };
-    let existing = RunDir::open(&args.root.path.join(&name)).ok();
+    let (root, name) = place(&args, &loaded.config);
+    let existing = RunDir::open(&root.join(&name)).ok();
     let fresh = existing.is_none();
     let run = match existing {
         Some(run) => prepare_again(run, &loaded)?,
         None => {
-            let run = RunDir::create(&args.root.path, &name)?;
+            let run = RunDir::create(&root, &name)?;
             assembly::write_config(&run, &loaded.config)
                 .and_then(|()| assembly::keep_prompts(&run, &loaded.config))
                 .inspect_err(|_| {
@@ -104,6 +100,18 @@ pub async fn start_new(run: &RunDir, prepared: Result<(), Failure>, args: StartA
     outcome
 }
 
+/// Runs root and name: the command line wins, then run.name, then env.out_root, which is both in one.
+fn place(args: &Args, config: &Config) -> (PathBuf, String) {
+    let root = args.root.path.clone();
+    let out_root = Path::new(&config.env.benchmark.out_root);
+    match (&args.name, config.run.name.as_str(), out_root.parent(), out_root.file_name()) {
+        (Some(name), ..) => (root, name.clone()),
+        (None, "", Some(parent), Some(name)) => (parent.to_owned(), name.to_string_lossy().into_owned()),
+        (None, "", ..) => (root, default_run_name(&args.config, now_ms())),
+        (None, name, ..) => (root, name.to_owned()),
+    }
+}
+
 /// Whether anything of the run is worth keeping.
 fn begun(run: &RunDir) -> bool {
     std::fs::metadata(run.events()).is_ok_and(|file| file.len() > 0)
@@ -126,7 +134,7 @@ pub fn refuse_import(run: &RunDir) -> Result<(), Failure> {
     let origin = fold_run(run)?.info.and_then(|info| info.origin);
     let Some(Origin::Imported(imported)) = origin else { return Ok(()) };
     Err(Failure::usage(format!(
-        "{} was imported and cannot go on in place; `planish resume --from {} CONFIG` continues it as a new run",
+        "{} was imported and cannot go on in place; `planish resume --from {}` continues it as a new run",
         run.name(),
         imported.folder
     )))

@@ -35,7 +35,7 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         Some(Origin::Continued(continued)) => continued.initial.clone(),
         Some(Origin::Imported(imported)) => {
             bail!(
-                "{} was imported and cannot go on in place; `planish resume --from {} CONFIG` continues it as a new run",
+                "{} was imported and cannot go on in place; `planish resume --from {}` continues it as a new run",
                 run_dir.name(),
                 imported.folder
             )

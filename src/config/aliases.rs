@@ -79,7 +79,11 @@ pub fn resolve(written: &str) -> Option<Name> {
 /// The environment variable that holds what SkillOpt keeps under this name; `None`: it is no secret.
 pub fn secret_variable(name: &str) -> Option<String> {
     let last = name.rsplit('.').next().unwrap_or(name).to_uppercase();
-    last.ends_with("API_KEY").then_some(last)
+    match last.as_str() {
+        // The oldest name; its variable has the newer one.
+        "AZURE_API_KEY" => Some("AZURE_OPENAI_API_KEY".into()),
+        _ => last.ends_with("API_KEY").then_some(last),
+    }
 }
 
 fn moved(path: &str) -> Option<&'static str> {

@@ -106,8 +106,8 @@ words! {
     MinimaxRegion { Unset = "", GlobalEn = "global_en", CnZh = "cn_zh", }
 }
 
-const EVERYONE: UsedBy = UsedBy::Everyone;
 const NOT_YET: UsedBy = UsedBy::NotYet;
+const EFFORT: UsedBy = UsedBy::Backends(&[Backend::OpenaiChat, Backend::CopilotChat, Backend::CodexExec]);
 const CODEX: UsedBy = UsedBy::Backends(&[Backend::CodexExec]);
 const CLAUDE_CODE: UsedBy = UsedBy::Backends(&[Backend::ClaudeChat, Backend::ClaudeCodeExec]);
 const CURSOR: UsedBy = UsedBy::Backends(&[Backend::CursorExec]);
@@ -225,11 +225,11 @@ group! {
 
 group! {
     Reasoning in [REASONING_ROWS "model"] {
-    for EVERYONE {
+    for EFFORT {
         reasoning_effort: Effort = Effort::NotSent, Kind::Choice(Effort::WORDS),
             "How long the models of both roles think; empty: not sent.";
         rewrite_reasoning_effort: Effort = Effort::NotSent, Kind::Choice(Effort::WORDS),
-            "How long the optimizer thinks when it rewrites a whole skill; empty: not sent.";
+            "How long the optimizer thinks when it rewrites the skill; empty: as reasoning_effort.";
     }
     }
 }

@@ -78,9 +78,9 @@ group! {
         name: Benchmark = Benchmark::None, Kind::Choice(Benchmark::WORDS),
             "Benchmark; empty: the task that env.kind describes.";
         out_root: String = String::new(), Kind::Path(Expect::Output),
-            "Folder of the run; empty: run.name under the runs root. --root and --name win.";
+            "Folder of the run, where neither --name nor run.name names it; empty: a new one under the runs root." changes_on_resume;
         split_output_dir: String = String::new(), Kind::Path(Expect::Output),
-            "Folder to which data divided by ratio is also written; empty: nowhere.";
+            "Folder to which data divided by ratio is also written; empty: nowhere." changes_on_resume;
     }
     for TURNS {
         max_turns: Option<u32> = None, small(1), "Most calls per item.";
@@ -108,7 +108,7 @@ group! {
         search_provider: String = String::new(), Kind::Text, "Provider named to the search service.";
         search_url: String = String::new(), Kind::Text, "Address of the search service.";
         search_auth_env: String = String::new(), Kind::Text,
-            "Environment variable with the search service's Authorization header.";
+            "Environment variable with the search service's Authorization header." changes_on_resume;
         search_max_num_results: Option<u32> = None, small(1), "Most results per query.";
         search_timeout_seconds: Option<f64> = None, number(0.0, 86_400.0, true), "Seconds of one search.";
         max_queries_per_turn: Option<u32> = None, small(1), "Most queries per turn.";
@@ -122,12 +122,12 @@ group! {
     }
     for GAMES {
         max_steps: Option<u32> = None, small(1), "Most actions per game.";
-        max_api_workers: Option<u32> = None, small(1), "Calls in flight within one turn.";
+        max_api_workers: Option<u32> = None, small(1), "Calls in flight within one turn." changes_on_resume;
     }
     for JUDGED {
         judge_model: String = String::new(), Kind::Text, "Model that judges free answers.";
         judge_max_completion_tokens: Option<u32> = None, small(1), "Most tokens of one judgement.";
-        judge_retries: Option<u32> = None, small(0), "Retries of one judgement.";
+        judge_retries: Option<u32> = None, small(0), "Retries of one judgement." changes_on_resume;
     }
     for MATHVERSE {
         problem_version: String = String::new(), Kind::Text, "Version of the problems, like \"Text Lite\".";
@@ -137,7 +137,7 @@ group! {
         dataset_name: SwebenchData = SwebenchData::Unset, Kind::Choice(SwebenchData::WORDS),
             "Which SWE-bench data; empty: lite.";
         hf_split: String = String::new(), Kind::Text, "Split of that data; empty: test.";
-        eval_workers: Option<u32> = None, small(1), "Patches tested at once.";
+        eval_workers: Option<u32> = None, small(1), "Patches tested at once." changes_on_resume;
         step_limit: Option<u32> = None, small(1), "Most agent steps per item.";
         cost_limit: Option<f64> = None, number(0.0, f64::INFINITY, false), "Most dollars per item.";
         timeout_per_instance: Option<u64> = None, at_least(1), "Seconds of one item.";

@@ -2,14 +2,15 @@
 //! Declares nothing itself.
 
 /// A struct of settings together with its registry rows, one list per section that holds the group. Each line is a
-/// field, its default, its kind and its meaning; each block says who uses its fields.
+/// field, its default, its kind, its meaning, and `changes_on_resume` if no finished result depends on it; each block
+/// says who uses its fields.
 macro_rules! group {
     ($(#[$meta:meta])* $name:ident in [$($rows:ident $section:literal),+] $body:tt) => {
         group!(@settings [$(#[$meta])*] $name $body);
         $(group!(@rows $rows $section $body);)+
     };
     (@settings [$(#[$meta:meta])*] $name:ident {$(for $used_by:ident {
-        $($field:ident: $type:ty = $default:expr, $kind:expr, $doc:literal;)+
+        $($field:ident: $type:ty = $default:expr, $kind:expr, $doc:literal $($may:ident)?;)+
     })+}) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,10 +26,10 @@ macro_rules! group {
         }
     };
     (@rows $rows:ident $section:literal {$(for $used_by:ident {
-        $($field:ident: $type:ty = $default:expr, $kind:expr, $doc:literal;)+
+        $($field:ident: $type:ty = $default:expr, $kind:expr, $doc:literal $($may:ident)?;)+
     })+}) => {
         pub const $rows: &[Key] = &[
-            $($(key(concat!($section, ".", stringify!($field)), $kind, $doc).used_by($used_by),)+)+
+            $($(key(concat!($section, ".", stringify!($field)), $kind, $doc).used_by($used_by)$(.$may())?,)+)+
         ];
     };
 }

@@ -107,6 +107,11 @@ impl Key {
         self.used_by = used_by;
         self
     }
+
+    pub const fn changes_on_resume(mut self) -> Self {
+        self.safe_on_resume = true;
+        self
+    }
 }
 
 pub const fn key(path: &'static str, kind: Kind, doc: &'static str) -> Key {

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Edit, EpochStage, GateScore, Phase, Rollout, Skill, StepMemory, StepRecord, StepRef};
+use super::{
+    EditReport, EpochStage, GateDecision, GateScore, Patch, Phase, Rollout, Skill, StepMemory, StepRecord,
+    StepRef,
+};
 
 /// How a foreign run became this one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,6 +53,9 @@ pub struct Continued {
     pub skills: Vec<Skill>,
     /// How often the edit budget was taken from the schedule.
     pub schedule_calls: usize,
+    /// What a person should know, as the oddities of the folder; for the log of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A skill with the score and the origin it is known by.
@@ -73,11 +79,18 @@ pub struct DoneStep {
     /// Seconds of each stage, and of all.
     pub timing: Vec<(Phase, f64)>,
     pub wall_time_s: f64,
-    /// What the step buffer holds of it, and the proposals selected; in the last step's epoch only.
+    /// What was selected, what came of it, and how the gate decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranked: Option<Patch>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<Skill>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<EditReport>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<GateDecision>,
+    /// What the step buffer holds of it; in the last step's epoch only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<StepMemory>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub selected: Option<Vec<Edit>>,
 }
 
 /// A completed stage between two epochs of the foreign run.

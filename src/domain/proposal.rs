@@ -1,9 +1,9 @@
 //! The JSON shape of proposals in replies, prompts and files, one per update mode; names are SkillOpt's.
 //! Must not read replies or change what was proposed.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{Edit, Patch, SourceType, UpdateMode};
+use super::{Edit, Patch, Priority, SourceType, UpdateMode};
 
 /// Longest quotation in a short form, in characters.
 const SHORT: usize = 200;
@@ -62,12 +62,19 @@ impl Edit {
 
 impl Patch {
     /// `{"reasoning": …, "edits" | "revise_suggestions" | "skill_candidates": […]}`
-    pub fn as_payload(&self, mode: UpdateMode) -> Map<String, Value> {
-        let items = self.edits.iter().map(|edit| edit.as_item(mode)).collect();
-        Map::from_iter([
-            ("reasoning".to_owned(), json!(self.reasoning)),
-            (mode.items_key().to_owned(), Value::Array(items)),
-        ])
+    pub fn as_payload(&self, mode: UpdateMode) -> Value {
+        let items: Vec<Value> = self.edits.iter().map(|edit| edit.as_item(mode)).collect();
+        json!({"reasoning": self.reasoning, mode.items_key(): items})
+    }
+}
+
+impl Priority {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One turn of a rollout's conversation.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What happened in one turn. All texts are untrusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,4 +22,35 @@ pub enum Turn {
     Verification { content: String },
     /// A message; the role of a message without one is `agent`.
     Message { role: String, content: String },
+}
+
+impl Turn {
+    /// A row of SkillOpt's `conversation.json`. Whatever is no known kind of row is a message.
+    pub fn of_row(row: &Value) -> Self {
+        let text = |key: &str| match row.get(key) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        let message = |role: &str, content| Self::Message { role: role.to_owned(), content };
+        if !row.is_object() {
+            return message("agent", row.as_str().map_or_else(|| row.to_string(), str::to_owned));
+        }
+        if text("type") == "tool_call" {
+            return Self::ToolCall { cmd: text("cmd"), obs: text("obs") };
+        }
+        if row.get("action").is_some() && row.get("env_feedback").is_some() {
+            return Self::Step {
+                step: row.get("step").and_then(Value::as_u64),
+                reasoning: text("reasoning"),
+                action: text("action"),
+                feedback: text("env_feedback"),
+            };
+        }
+        match text("role").as_str() {
+            "system" => Self::Verification { content: text("content") },
+            "" => message("agent", text("content")),
+            role => message(role, text("content")),
+        }
+    }
 }

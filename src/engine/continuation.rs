@@ -28,11 +28,11 @@ pub struct Successor<'a> {
     pub remeasure: bool,
 }
 
-/// The takeover, and what a person should know about it.
+/// The takeover, and why skills are measured again.
 #[derive(Clone, Debug)]
 pub struct Continuation {
     pub continued: Continued,
-    pub notes: Vec<String>,
+    pub remarks: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,11 +70,12 @@ pub fn continuation(
         .clone()
         .ok_or_else(|| lost("current", format!("skills/skill_v{:04}.md", standing.last_step)))?;
     let best = standing.best.clone().ok_or_else(|| lost("best", "best_skill.md".into()))?;
-    let mut notes: Vec<String> = foreign.oddities.iter().map(ToString::to_string).collect();
+    let mut warnings: Vec<String> = foreign.oddities.iter().map(ToString::to_string).collect();
     let initial = match (foreign.initial(), successor.seed_skill) {
         (Some(initial), _) => initial.clone(),
         (None, Some(seed)) => {
-            notes.push("skills/skill_v0000.md is absent; the seed of the configuration stands for it".into());
+            warnings
+                .push("skills/skill_v0000.md is absent; the seed of the configuration stands for it".into());
             seed.clone()
         }
         (None, None) => {
@@ -82,7 +83,7 @@ pub fn continuation(
         }
     };
     if foreign.settings.seed.is_some_and(|seed| seed != successor.seed) {
-        notes.push(format!(
+        warnings.push(format!(
             "train.seed is {}, not {} as before: the batches to come are not those that run would have had",
             successor.seed,
             foreign.settings.seed.unwrap_or_default()
@@ -90,10 +91,11 @@ pub fn continuation(
     }
     let state = RunState::fold(&imported_journal(foreign, ""));
     let rows_count = !successor.remeasure && foreign.settings.target == successor.target;
+    let mut remarks = Vec::new();
     let mut held = |skill: Skill, score: Option<f64>, origin: &str, name: &str| {
         let rows = measured(&state, &skill.hash);
         let measured = if rows_count { rows.clone() } else { Vec::new() };
-        notes.push(told(name, &rows, &measured, successor));
+        remarks.extend(told(name, &rows, &measured, successor));
         HeldSkill { skill, score, origin: origin.to_owned(), measured }
     };
     let Standing { current_score, current_origin, best_score, best_step, best_origin, .. } = standing;
@@ -133,9 +135,10 @@ pub fn continuation(
         steps,
         stages,
         skills,
+        warnings,
         folder,
     };
-    Ok(Continuation { continued, notes })
+    Ok(Continuation { continued, remarks })
 }
 
 /// Where the last completed step lies, if it lies there in the new run too.
@@ -178,8 +181,11 @@ fn done_steps(foreign: &ForeignRun, state: &RunState, last: StepRef) -> Vec<Done
             current_hash: told.current_hash.clone(),
             timing: record.timing.clone(),
             wall_time_s: record.wall_time_s,
+            ranked: told.ranked.clone(),
+            candidate: told.candidate.clone(),
+            report: told.report.clone(),
+            decision: told.gate.clone(),
             memory: step.digest.clone().filter(|_| recent),
-            selected: step.ranked.as_ref().filter(|_| recent).map(|patch| patch.edits.clone()),
         })
     };
     foreign.steps.iter().zip(&state.steps).filter_map(done).collect()
@@ -201,20 +207,19 @@ fn measured(state: &RunState, hash: &str) -> Vec<Rollout> {
     complete.unwrap_or_default()
 }
 
-/// What becomes of the recorded score of a skill.
-fn told(name: &str, rows: &[Rollout], taken: &[Rollout], successor: &Successor<'_>) -> String {
-    let why = match (rows.len(), taken.len()) {
-        (_, n @ 1..) => {
-            return format!(
-                "the {n} recorded selection results of the {name} skill stand, if they are of the same items (measured \
-                 with that program's prompts; --remeasure measures them again)"
-            );
-        }
-        (0, _) => "no result of exactly its text is recorded",
-        _ if successor.remeasure => "as asked for",
-        _ => "the target model is another",
+/// Why a skill is measured again, if it is.
+fn told(name: &str, rows: &[Rollout], taken: &[Rollout], successor: &Successor<'_>) -> Option<String> {
+    if !taken.is_empty() {
+        return None;
+    }
+    let why = if rows.is_empty() {
+        "no result of exactly its text is recorded"
+    } else if successor.remeasure {
+        "as asked for"
+    } else {
+        "the target model is another"
     };
-    format!("the {name} skill is measured again on the selection split: {why}")
+    Some(format!("the {name} skill is measured again on the selection split: {why}"))
 }
 
 /// SkillOpt takes a value for every step that had something to select from.

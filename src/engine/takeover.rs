@@ -46,6 +46,10 @@ impl Run {
         run_dir: RunDir,
         fresh: bool,
     ) -> Result<Self, Stop> {
+        for message in continued.warnings.iter().filter(|_| fresh) {
+            let message = message.clone();
+            shop.journal.outside(|_| Ok(Event::Log { level: LogLevel::Warn, message }))?;
+        }
         let metric = Metric::new(&shop.config.evaluation);
         shop.journal.emit(Event::PhaseStarted { at: StepRef::default(), phase: Phase::Baseline })?;
         let items = EvalItems::HeldOut(&data.val[..plan.val]);
@@ -107,7 +111,11 @@ async fn remeasure(
     if fresh {
         let message = match (&known, held.measured.is_empty()) {
             (Some(known), _) => {
-                format!("{} recorded selection results of the {name} skill stand", known.len())
+                format!(
+                    "{} recorded selection results of the {name} skill stand; they were made with the prompts of \
+                     the program that recorded them (--remeasure at the start measures anew)",
+                    known.len()
+                )
             }
             (None, true) => format!("the {name} skill is measured again on the selection split"),
             (None, false) => format!(
@@ -141,7 +149,11 @@ fn steps_of_epoch(continued: &Continued) -> Vec<EpochStep> {
             selection_hard: done.record.selection_hard,
             current_score: done.record.current_score,
             best_score: done.record.best_score,
-            selected: done.selected.clone().filter(|_| done.record.action != Verdict::SkipNoPatches),
+            selected: done
+                .ranked
+                .as_ref()
+                .filter(|_| done.record.action != Verdict::SkipNoPatches)
+                .map(|patch| patch.edits.clone()),
             memory: done.memory.clone()?,
         })
     };

@@ -9,7 +9,7 @@ use super::step::Findings;
 use crate::domain::{AppendixFlush, AppendixSource, Brief, GateDecision, Skill, SourceType, StepRef, Usage};
 use crate::event::{EvalPurpose, Event};
 use crate::gate::{GateInput, GateItem, Measurement, gate_decision};
-use crate::optim::{appendix_notes, consolidated_notes, union_notes, with_appendix};
+use crate::optim::{appendix_notes, consolidated_notes, shorter, union_notes, with_appendix};
 
 impl Run {
     /// Measures the current skill again if it was changed outside the gate, so that no verdict rests on a score of
@@ -165,7 +165,7 @@ impl Run {
             let Consulted { answer, usage, .. } =
                 self.shop.consult(at, "appendix_consolidate", path, brief, read).await?;
             found.spend("appendix_consolidate", usage);
-            consolidated = answer;
+            consolidated = shorter(answer, before);
         }
         let notes = consolidated.as_ref().unwrap_or(&union.all);
         let skill = Skill::new(with_appendix(&self.current.text, notes));

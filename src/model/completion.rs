@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::config::Effort;
 use crate::domain::{ChatRequest, FinishReason, Prompt, Usage};
 
 /// Endpoint path below the base URL and body of a request.
@@ -11,6 +12,7 @@ pub fn request_body(
     model: &str,
     limit_field: &str,
     stream: bool,
+    effort: Effort,
 ) -> (&'static str, Value) {
     let mut body = Map::new();
     body.insert("model".into(), model.into());
@@ -21,6 +23,9 @@ pub fn request_body(
                 .map(|message| json!({"role": message.role.name(), "content": message.content}))
                 .collect();
             body.insert("messages".into(), Value::Array(messages));
+            if effort != Effort::NotSent {
+                body.insert("reasoning_effort".into(), effort.word().into());
+            }
             "chat/completions"
         }
         Prompt::Text(text) => {

@@ -14,6 +14,7 @@ use super::redact::Redactor;
 use super::retry::{Fault, RetryPolicy, status_in_error};
 use super::sse::SseReader;
 use super::{ChatModel, LiveSink, ModelError, call_item};
+use crate::config::Effort;
 use crate::domain::{ChatReply, ChatRequest, FinishReason, Usage};
 use crate::event::Live;
 
@@ -31,6 +32,10 @@ pub struct HttpSettings {
     pub model: String,
     pub key: Option<ApiKey>,
     pub stream: bool,
+    /// How long the model is to think.
+    pub effort: Effort,
+    /// The same where a whole skill is rewritten; not set: as everywhere.
+    pub rewrite_effort: Effort,
     pub connect_timeout: Duration,
     /// Longest silence between two pieces of a body.
     pub read_timeout: Duration,
@@ -105,14 +110,24 @@ impl OpenAiChat {
             "api.openai.com" => "max_completion_tokens",
             _ => "max_tokens",
         };
-        let label = format!("openai_chat {} {}", address.shown, settings.model);
+        let mut label = format!("openai_chat {} {}", address.shown, settings.model);
+        for (name, effort) in [("effort", settings.effort), ("rewrite effort", settings.rewrite_effort)] {
+            if effort != Effort::NotSent {
+                label.push_str(&format!(", {name} {}", effort.word()));
+            }
+        }
         let base = settings.base_url.trim_end_matches('/').to_owned();
         Ok(Self { client, settings, base, host: address.host, label, limit_field, redactor })
     }
 
     async fn attempts(&self, request: &ChatRequest, live: &LiveSink) -> Result<ChatReply, ModelError> {
+        let settings = &self.settings;
+        let effort = match (request.stage.as_str(), settings.rewrite_effort) {
+            ("rewrite", effort) if effort != Effort::NotSent => effort,
+            _ => settings.effort,
+        };
         let (endpoint, body) =
-            request_body(request, &self.settings.model, self.limit_field, self.settings.stream);
+            request_body(request, &settings.model, self.limit_field, settings.stream, effort);
         let url = format!("{}/{endpoint}", self.base);
         let body = body.to_string();
         let policy = &self.settings.retry;

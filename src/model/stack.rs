@@ -182,6 +182,8 @@ impl StackParts<'_> {
             model: config.model.clone(),
             key,
             stream: config.stream,
+            effort: models.reasoning.reasoning_effort,
+            rewrite_effort: models.reasoning.rewrite_reasoning_effort,
             connect_timeout: seconds(models.connect_timeout_s),
             read_timeout: seconds(models.read_timeout_s),
             total_timeout: seconds(models.total_timeout_s),

@@ -39,7 +39,11 @@ fn without_bullet(line: &str) -> &str {
 pub fn with_appendix(skill: &str, notes: &[String]) -> String {
     let bullets = notes.iter().map(|note| format!("- {note}"));
     let lines: Vec<String> = std::iter::once(HEADING.to_owned()).chain(bullets).collect();
-    Region::Appendix.added_to(&Region::Appendix.removed_from(skill), &lines.join("\n"))
+    Region::Appendix.added_to(&without_appendix(skill), &lines.join("\n"))
+}
+
+pub fn without_appendix(skill: &str) -> String {
+    Region::Appendix.removed_from(skill)
 }
 
 /// Existing and new notes together.
@@ -58,7 +62,7 @@ pub fn union_notes(existing: &[String], new: &[String]) -> NoteUnion {
     for (fresh, note) in existing.iter().map(|note| (false, note)).chain(new.iter().map(|note| (true, note)))
     {
         let note = squeezed(&strip_markers(note));
-        let canonical = canonical(&note);
+        let canonical = canonical_note(&note);
         if !canonical.is_empty() && seen.insert(canonical) {
             union.all.push(note);
             union.added += usize::from(fresh);
@@ -68,7 +72,7 @@ pub fn union_notes(existing: &[String], new: &[String]) -> NoteUnion {
 }
 
 /// What two equal notes have in common.
-pub fn canonical(note: &str) -> String {
+pub fn canonical_note(note: &str) -> String {
     // Upper case first: it folds letters that have several lower-case forms (ß, ſ, ς).
     let folded = squeezed(note).to_uppercase().to_lowercase();
     folded.trim_end_matches([' ', '.', ';', ':', ',', '_', '-']).to_owned()
@@ -112,6 +116,11 @@ pub fn consolidated_notes(reply: &str, before: usize) -> Result<Vec<String>, Rep
         after if after > before => Err(ReplyFault::NoFewerNotes { before, after }),
         _ => Ok(notes),
     }
+}
+
+/// A consolidation of `before` notes takes their place only when it is shorter.
+pub fn shorter(consolidated: Option<Vec<String>>, before: usize) -> Option<Vec<String>> {
+    consolidated.filter(|notes| notes.len() < before)
 }
 
 #[cfg(test)]

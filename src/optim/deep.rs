@@ -45,8 +45,9 @@ pub fn with_reference(shown: Trajectory, reference: &str) -> Trajectory {
     Trajectory { reference: reference.trim().to_owned(), ..shown }
 }
 
-/// Reads a probe reply. `known` are the items whose trace the target can be sent back into, `last_step` is the last
-/// step of that trace; then a missing or unknown target is the first of them, and a missing step the last but one.
+/// Reads a probe reply. `known` are the ids of the items; no other is a target. `last_step` is the last step of the trace
+/// of a target that can be sent back into it: then a missing target is the first item and a missing step the last but
+/// one.
 pub fn probe_reply(reply: &str, known: &[String], last_step: Option<u64>) -> Result<DeepProbe, ReplyFault> {
     const KEY: &str = "probe_instruction";
     let reply = object(reply)?;
@@ -54,16 +55,12 @@ pub fn probe_reply(reply: &str, known: &[String], last_step: Option<u64>) -> Res
     if probe_instruction.is_empty() {
         return Err(ReplyFault::Blank { key: KEY });
     }
-    let target = id(&reply, "probe_target_id");
-    let probe_target_id = match known.first() {
-        Some(first) => Some(target.filter(|id| known.contains(id)).unwrap_or_else(|| first.clone())),
-        None => target,
-    };
-    let step = reply.get("probe_after_step").and_then(step);
-    let probe_after_step = match last_step.map(|last| i64::try_from(last).unwrap_or(i64::MAX)) {
-        Some(last) => Some(step.unwrap_or(last - 1).clamp(0, last)),
-        None => step,
-    };
+    let mut probe_target_id = id(&reply, "probe_target_id").filter(|id| known.contains(id));
+    let mut probe_after_step = reply.get("probe_after_step").and_then(step);
+    if let Some(last) = last_step.map(|last| i64::try_from(last).unwrap_or(i64::MAX)) {
+        probe_target_id = probe_target_id.or_else(|| known.first().cloned());
+        probe_after_step = Some(probe_after_step.unwrap_or(last - 1).clamp(0, last));
+    }
     let reasoning = text(&reply, "reasoning").trim().to_owned();
     Ok(DeepProbe { reasoning, probe_instruction, probe_target_id, probe_after_step })
 }
@@ -113,6 +110,9 @@ mod tests {
         assert_eq!(read(reply, Some(7)), ("b".into(), Some(0)));
         let reply = r#"{"probe_instruction": "x", "probe_target_id": "../b", "probe_after_step": 1e300}"#;
         assert_eq!(read(reply, Some(7)), ("a".into(), Some(7)));
+        let reply = r#"{"probe_instruction": "x", "probe_target_id": "c"}"#;
+        let without_trace = probe_reply(reply, &known, None).unwrap();
+        assert_eq!((without_trace.probe_target_id, without_trace.probe_after_step), (None, None));
         let missing = probe_reply(r#"{"reasoning": "x"}"#, &[], None);
         assert_eq!(missing, Err(ReplyFault::Missing { key: "probe_instruction" }));
     }

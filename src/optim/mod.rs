@@ -29,8 +29,8 @@ mod trajectory;
 pub use crate::domain::{FailedItem, MinibatchNotes, failure_patterns};
 pub use analyst::{AnalystReply, analyst_reply};
 pub use appendix::{
-    NoteUnion, appendix_notes, consolidated_notes, has_appendix, union_notes, with_appendix,
-    with_empty_appendix,
+    NoteUnion, appendix_notes, canonical_note, consolidated_notes, has_appendix, shorter, union_notes,
+    with_appendix, with_empty_appendix, without_appendix,
 };
 pub use apply::{Applied, MissingAnchor, apply_edits};
 pub use deep::{probe_examples, probe_reply, representatives, with_reference};
@@ -52,4 +52,5 @@ pub use slow_update::{
     has_slow_update, slow_update_reply, slow_update_text, with_empty_slow_update, with_slow_update,
     without_slow_update,
 };
+pub use summary::described;
 pub use trajectory::{conversation_text, trajectory_text};

@@ -33,3 +33,61 @@ pub fn with_slow_update(skill: &str, guidance: &str) -> String {
 pub fn without_slow_update(skill: &str) -> String {
     Region::SlowUpdate.removed_from(skill)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::appendix::{appendix_notes, union_notes, with_appendix};
+    use super::super::region;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_empty_guidance_is_an_answer_and_a_missing_one_a_fault() {
+        let read = |reply: &str| slow_update_reply(reply);
+        assert_eq!(
+            read(r#"{"reasoning": " r", "slow_update_content": " "}"#),
+            Ok(("r".into(), String::new()))
+        );
+        assert_eq!(read(r#"{"reasoning": "r"}"#), Err(ReplyFault::Missing { key: "slow_update_content" }));
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        let pieces = [
+            "<!-- SLOW_UPDATE_START -->",
+            "<!-- SLOW_UPDATE_END -->",
+            "<!-- APPENDIX_END -->",
+            "<!-- SLOW_",
+            "- a",
+            "é",
+            "\n",
+            "\n\n\n\n",
+            "\r\n",
+            " ",
+        ];
+        prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..10).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        /// Guidance and notes come and go by turns; each leaves the other's region as it is, and is read as written.
+        #[test]
+        fn guidance_and_notes_do_not_disturb_each_other(
+            body in "[a-c\n]{0,12}",
+            turns in prop::collection::vec((any::<bool>(), text()), 1..6),
+        ) {
+            let (mut skill, mut guidance, mut notes) = (body, String::new(), Vec::new());
+            for (slow, text) in turns {
+                if slow {
+                    skill = with_slow_update(&skill, &text);
+                    guidance = region::strip_markers(&text).trim().to_owned();
+                } else {
+                    notes = union_notes(&appendix_notes(&skill), &[text]).all;
+                    skill = with_appendix(&skill, &notes);
+                }
+                prop_assert_eq!(&slow_update_text(&skill), &guidance);
+                prop_assert_eq!(&appendix_notes(&skill), &notes);
+                prop_assert!(region::contents(&skill).len() <= 2);
+                prop_assert_eq!(with_empty_slow_update(&skill).matches("SLOW_UPDATE_START").count(), 1);
+            }
+        }
+    }
+}

@@ -198,7 +198,7 @@ fn answered(stage: &str, answer: &serde_json::Value) -> String {
     let decision = |answer| serde_json::from_value::<LrDecision>(answer).ok();
     match stage {
         "lr_autonomous" => match decision(answer.clone()) {
-            Some(decision) => format!("the optimizer sets {}", budget_words(&decision)),
+            Some(decision) => budget_words(&decision),
             None => format!("{word} answered"),
         },
         "deep_probe" => match answer["probe_instruction"].as_str() {

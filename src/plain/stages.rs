@@ -100,7 +100,7 @@ pub fn appendix_words(flush: &AppendixFlush) -> String {
     format!("appendix: {new}, {} in all{consolidated}", flush.appendix_after.len())
 }
 
-/// What the optimizer allows: `budget 2 of 5 (it asked for 7), confidence high`.
+/// What the optimizer allows: `budget from the optimizer: 2 of 5 (it asked for 7), confidence high`.
 pub fn budget_words(decision: &LrDecision) -> String {
     let LrDecision { learning_rate, raw_learning_rate, available_update_items, .. } = decision;
     let asked = if decision.clamped { format!(" (it asked for {raw_learning_rate})") } else { String::new() };
@@ -109,7 +109,7 @@ pub fn budget_words(decision: &LrDecision) -> String {
         (false, "") => String::new(),
         (false, confidence) => format!(", confidence {confidence}"),
     };
-    format!("budget {learning_rate} of {available_update_items}{asked}{sure}")
+    format!("budget from the optimizer: {learning_rate} of {available_update_items}{asked}{sure}")
 }
 
 #[cfg(test)]
@@ -126,9 +126,12 @@ mod tests {
             confidence: "high".into(),
             ..LrDecision::default()
         };
-        assert_eq!(budget_words(&decision), "budget 2 of 2 (it asked for 7), confidence high");
+        assert_eq!(
+            budget_words(&decision),
+            "budget from the optimizer: 2 of 2 (it asked for 7), confidence high"
+        );
         let fallback = LrDecision { available_update_items: 3, fallback: true, ..LrDecision::default() };
-        assert_eq!(budget_words(&fallback), "budget 0 of 3, as its reply gave no number");
+        assert_eq!(budget_words(&fallback), "budget from the optimizer: 0 of 3, as its reply gave no number");
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub fn markdown_table(head: &[&str], rows: &[Vec<String>]) -> Vec<String> {
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in sanitize_line(text).chars() {
-        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '$' | '&' | '!') {
+        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '&') {
             out.push('\\');
         }
         out.push(c);

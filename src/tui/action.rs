@@ -125,7 +125,7 @@ pub const ACTIONS: &[Spec] = actions! {
     AcceptRest    "patch.accept-rest"    "accept all" ["A"]             Patch None, App::can_decide, "accept all undecided edits";
     RejectRest    "patch.reject-rest"    "reject all" ["X"]             Patch None, App::can_decide, "reject all undecided edits";
     Rationale     "patch.rationale"      "why"       ["r"]              Patch None, App::has_edits, "show why, and the items that motivated the edit";
-    FoldContext   "patch.fold"           "context"   ["t"]              Patch None, App::has_edits, "show or fold unchanged lines";
+    FoldContext   "patch.fold"           "context"   ["t"]              Patch None, App::has_diff, "show or fold unchanged lines";
     Submit        "patch.submit"         "submit"    ["enter"]          Patch Some("submit"), App::can_decide, "submit the decisions: the gate measures the result";
     OpenStep      "steps.open"           "open"      ["enter"]          Steps None, App::has_stage, "open the step: its patch, or its gate once decided";
     OpenRollout   "rollouts.open"        "transcript" ["enter"]         Rollouts None, App::has_rollouts, "open the transcript";
@@ -184,9 +184,21 @@ impl Scope {
             Scope::Steps => &[OpenStep, Down, OlderStep, Zoom, Pause],
             Scope::Rollouts => &[OpenRollout, Down, FailuresOnly, Filter, Follow],
             Scope::Transcript => &[FoldPrompt, Down, Copy, Back, Zoom],
-            Scope::Patch => {
-                &[Accept, Reject, Amend, Submit, NextEdit, Undo, Rationale, NextGroup, AcceptRest, RejectRest]
-            }
+            Scope::Patch => &[
+                Accept,
+                Reject,
+                Amend,
+                Submit,
+                NextEdit,
+                Undo,
+                Rationale,
+                NextGroup,
+                AcceptRest,
+                RejectRest,
+                FoldContext,
+                Down,
+                OlderStep,
+            ],
             Scope::Gate => &[Down, OlderStep, Zoom, Copy],
             Scope::Curves => &[CursorLeft, CursorReset, Zoom, FlipStrip],
             Scope::Logs => &[Filter, Follow, Down, Zoom, FlipStrip],

@@ -4,9 +4,10 @@ use ratatui::layout::Rect;
 
 use super::app::{App, Link};
 use super::paint::{Canvas, Span, span, spans_width};
+use super::stages::{Stage, between};
 use super::theme::Role;
-use crate::domain::Phase;
-use crate::event::{EndStatus, EvalPurpose, RunStatus};
+use crate::domain::{Phase, StageKind};
+use crate::event::{EndStatus, RunStatus};
 use crate::plain::{count, duration, tokens};
 use crate::text::truncate;
 
@@ -83,26 +84,93 @@ fn chain(app: &App, name: fn(Phase) -> &'static str) -> Vec<Span> {
     if let Some(end) = end(app) {
         return end;
     }
-    let Some(now_at) = app.state.phase.and_then(|now| Phase::STEP.iter().position(|phase| *phase == now))
-    else {
+    let Some(present) = app.state.phase else { return now(app) };
+    let links: Vec<(Phase, Place)> = if present.of_step() {
+        of_step(app, present)
+    } else if between(present).is_some() {
+        of_epoch(app, present)
+    } else {
         return now(app);
     };
     let waiting = app.review_label();
     let mut out = state_marks(app);
-    for (index, phase) in Phase::STEP.into_iter().enumerate() {
+    if let Some(kind) = between(present) {
+        let epoch = app.state.at.epoch;
+        let progress = progress(app, Stage::Between { epoch, kind });
+        out.push(span(Role::Dim, format!("epoch {epoch}{progress} ")));
+    }
+    for (index, (phase, place)) in links.into_iter().enumerate() {
         if index > 0 {
             out.push(span(Role::Faint, "▸"));
         }
-        out.push(match (phase, index == now_at) {
-            (phase, true) if phase == Phase::Review && waiting.is_some() => {
+        out.push(match place {
+            Place::Now if phase == Phase::Review && waiting.is_some() => {
                 span(Role::Review, format!("[{}]", waiting.as_deref().unwrap_or_default()))
             }
-            (phase, true) => span(Role::Active, format!("[{}]", name(phase))),
-            (phase, false) if index < now_at => span(Role::Dim, name(phase)),
-            (phase, false) => span(Role::Faint, name(phase)),
+            Place::Now => span(Role::Active, format!("[{}]", name(phase))),
+            Place::Done => span(Role::Dim, name(phase)),
+            Place::Ahead => span(Role::Faint, name(phase)),
         });
     }
     out
+}
+
+/// Where a phase lies in its chain.
+#[derive(Clone, Copy)]
+enum Place {
+    Done,
+    Now,
+    Ahead,
+}
+
+/// The phases of a step; deep reflection only where the run has it.
+fn of_step(app: &App, present: Phase) -> Vec<(Phase, Place)> {
+    let deep = present == Phase::DeepReflect
+        || app
+            .state
+            .steps
+            .iter()
+            .rev()
+            .take(2)
+            .any(|step| step.phase_starts.iter().any(|(phase, _)| *phase == Phase::DeepReflect));
+    let phases = Phase::STEP.into_iter().flat_map(|phase| {
+        let probing = (deep && phase == Phase::Reflect).then_some(Phase::DeepReflect);
+        [Some(phase), probing].into_iter().flatten()
+    });
+    let mut place = Place::Done;
+    phases
+        .map(|phase| {
+            if phase == present {
+                place = Place::Ahead;
+                return (phase, Place::Now);
+            }
+            (phase, place)
+        })
+        .collect()
+}
+
+/// The stages of this epoch: those done, the present one, and those that an earlier epoch had besides.
+fn of_epoch(app: &App, present: Phase) -> Vec<(Phase, Place)> {
+    let epoch = app.state.at.epoch;
+    let known = |kind: StageKind| app.state.stages.iter().any(|done| done.stage.kind() == kind);
+    StageKind::ALL
+        .into_iter()
+        .filter_map(|kind| {
+            let phase = kind.phase();
+            if phase == present {
+                Some((phase, Place::Now))
+            } else if app.found(epoch, kind).is_some() {
+                Some((phase, Place::Done))
+            } else {
+                known(kind).then_some((phase, Place::Ahead))
+            }
+        })
+        .collect()
+}
+
+/// ` 12/60` of what a stage measures now; empty when nothing is under way.
+fn progress(app: &App, stage: Stage) -> String {
+    app.progress(stage).map_or(String::new(), |(done, n)| format!(" {done}/{n}"))
 }
 
 /// The present phase alone.
@@ -111,25 +179,35 @@ fn now(app: &App) -> Vec<Span> {
         return end;
     }
     let mut out = state_marks(app);
-    let progress = |purposes: &[EvalPurpose]| {
-        let eval = app.state.eval_order.last().and_then(|id| app.state.evals.get(id));
-        eval.filter(|eval| purposes.contains(&eval.purpose))
-            .map_or(String::new(), |eval| format!(" {}/{}", eval.results.len(), eval.n))
-    };
     out.push(match app.state.phase {
         None if app.loading() => span(Role::Dim, "connecting"),
         None => span(Role::Dim, "starting"),
         Some(Phase::Review) if app.review_label().is_some() => {
             span(Role::Review, format!("[{}]", app.review_label().unwrap_or_default()))
         }
-        Some(Phase::Baseline) => {
-            span(Role::Active, format!("[baseline{}]", progress(&[EvalPurpose::Baseline])))
+        Some(phase) => {
+            let stage = match phase {
+                Phase::Baseline => Some(Stage::Baseline),
+                Phase::FinalSelection => Some(Stage::FinalSelection),
+                Phase::Test => Some(Stage::Test),
+                Phase::Rollout
+                | Phase::Reflect
+                | Phase::DeepReflect
+                | Phase::Aggregate
+                | Phase::Select
+                | Phase::Review
+                | Phase::Update
+                | Phase::Evaluate
+                | Phase::Gate
+                | Phase::SlowUpdate
+                | Phase::MetaSkill
+                | Phase::MetaReflect => {
+                    between(phase).map(|kind| Stage::Between { epoch: app.state.at.epoch, kind })
+                }
+            };
+            let progress = stage.map_or(String::new(), |stage| progress(app, stage));
+            span(Role::Active, format!("[{}{progress}]", phase.name()))
         }
-        Some(Phase::Test) => {
-            let progress = progress(&[EvalPurpose::TestBase, EvalPurpose::TestBest]);
-            span(Role::Active, format!("[test{progress}]"))
-        }
-        Some(phase) => span(Role::Active, format!("[{}]", phase.name())),
     });
     out
 }

@@ -10,6 +10,7 @@ use super::layout::{Class, Pane};
 use super::msg::{Dirty, Effect};
 use super::overlay::{Outcome, Overlay, Prompted};
 use super::patch_doc::CONTEXT;
+use super::stages::Stage;
 use super::theme::Role;
 
 impl App {
@@ -122,8 +123,10 @@ impl App {
             Action::Copy => return self.copy(),
             Action::Repaint => self.stain(Dirty::Repaint),
             Action::OpenStep => {
+                // A stage between epochs is told in full beside the patches.
+                let staged = matches!(self.shown_stage(), Some(Stage::Between { .. }));
                 let decided = self.shown_step().is_none_or(|step| step.gate.is_some());
-                self.focus(if decided { Pane::Gate } else { Pane::Patch });
+                self.focus(if decided && !staged { Pane::Gate } else { Pane::Patch });
             }
             Action::OpenRollout => self.open_transcript(),
             Action::FailuresOnly => {
@@ -358,11 +361,14 @@ impl App {
                     None => String::new(),
                 }
             }
-            Pane::Patch => self
-                .shown_review()
-                .and_then(|review| review.edits.get(self.patch.edit))
-                .map(|slot| super::patch_doc::as_decided(slot).content)
-                .unwrap_or_default(),
+            Pane::Patch => match self.shown_stage() {
+                Some(Stage::Between { epoch, kind }) => self.stage_text(epoch, kind),
+                Some(Stage::Baseline | Stage::Step(_) | Stage::FinalSelection | Stage::Test) | None => self
+                    .shown_review()
+                    .and_then(|review| review.edits.get(self.patch.edit))
+                    .map(|slot| super::patch_doc::as_decided(slot).content)
+                    .unwrap_or_default(),
+            },
             Pane::Gate | Pane::Steps => self
                 .shown_step()
                 .and_then(|step| step.gate.as_ref())

@@ -6,16 +6,25 @@ use std::rc::Rc;
 
 use super::app::{Anchor, App};
 use super::preview::{self, Preview};
-use crate::domain::{Decision, Edit, ReviewClose, StepRef, TimeoutPolicy};
+use crate::domain::{Decision, Edit, ReviewClose, StepRef, TimeoutPolicy, UpdateMode};
 use crate::event::{ReviewEdit, ReviewState};
+use crate::optim::{full_rewrite, with_regions_of};
 use crate::text::{self, Diff, Group, diff, sanitize, split_by_cause};
 
-/// Everything the document depends on.
+/// Everything a document depends on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PatchKey {
-    at: StepRef,
-    decisions: Vec<Decision>,
-    closed: bool,
+pub enum PatchKey {
+    Review {
+        at: StepRef,
+        decisions: Vec<Decision>,
+        closed: bool,
+        /// The document a rewrite made, by its hash.
+        rewritten: Option<String>,
+        /// Of whole candidates only this one is shown.
+        candidate: Option<usize>,
+    },
+    /// Place of a finished stage.
+    Stage(usize),
 }
 
 /// How an edit stands.
@@ -139,26 +148,62 @@ impl App {
     pub fn patch_doc(&self) -> Option<Rc<PatchDoc>> {
         let step = self.shown_step()?;
         let review = step.review.as_ref()?;
-        let key = PatchKey {
+        let mode = review_mode(review);
+        let key = PatchKey::Review {
             at: step.at,
             decisions: review.edits.iter().map(|slot| slot.decision.clone()).collect(),
             closed: review.closed.is_some(),
+            rewritten: step.rewrite.as_ref().and(step.candidate.as_ref()).map(|skill| skill.hash.clone()),
+            candidate: (mode == UpdateMode::FullRewriteMinibatch).then_some(self.patch.edit),
         };
+        Some(self.cached(key, || {
+            let current = self.state.skill_text(&review.current_hash).unwrap_or_default();
+            match mode {
+                UpdateMode::Patch => of_edits(review, current),
+                UpdateMode::RewriteFromSuggestions => {
+                    let rewritten = step.rewrite.as_ref().and(step.candidate.as_ref());
+                    of_suggestions(review, current, rewritten.map_or(current, |skill| &skill.text))
+                }
+                UpdateMode::FullRewriteMinibatch => of_candidates(review, current, self.patch.edit),
+            }
+        }))
+    }
+
+    /// What a finished stage made of the skill, or proposed to; by its place.
+    pub fn stage_doc(&self, index: usize) -> Option<Rc<PatchDoc>> {
+        let done = self.state.stages.get(index)?;
+        let after = match done.stage.candidate().0 {
+            Some(candidate) => candidate.text.as_str(),
+            None => self.state.skill_text(&done.current_hash)?,
+        };
+        let before = self.state.skill_before_stage(index)?;
+        Some(self.cached(PatchKey::Stage(index), || PatchDoc {
+            diff: diff(&sanitize(before), &sanitize(after)),
+            ..PatchDoc::default()
+        }))
+    }
+
+    fn cached(&self, key: PatchKey, make: impl FnOnce() -> PatchDoc) -> Rc<PatchDoc> {
         let mut cache = self.patch.doc.borrow_mut();
         if let Some((cached, doc)) = cache.as_ref()
             && *cached == key
         {
-            return Some(Rc::clone(doc));
+            return Rc::clone(doc);
         }
-        let current = self.state.skill_text(&review.current_hash).unwrap_or_default();
-        let doc = Rc::new(document(review, current));
+        let doc = Rc::new(make());
         *cache = Some((key, Rc::clone(&doc)));
-        Some(doc)
+        doc
     }
 }
 
-fn document(review: &ReviewState, current: &str) -> PatchDoc {
-    let standings: Vec<Standing> = review.edits.iter().map(|slot| standing(review, slot)).collect();
+/// What the proposals of a review are.
+pub fn review_mode(review: &ReviewState) -> UpdateMode {
+    review.edits.iter().find_map(|slot| slot.edit.op.mode()).unwrap_or_default()
+}
+
+/// Edits, each with the changes it makes.
+fn of_edits(review: &ReviewState, current: &str) -> PatchDoc {
+    let standings = standings(review);
     let kept: Vec<usize> =
         (0..standings.len()).filter(|index| standings[*index] != Standing::Rejected).collect();
     let edits: Vec<Edit> = kept.iter().map(|index| as_decided(&review.edits[*index])).collect();
@@ -173,6 +218,49 @@ fn document(review: &ReviewState, current: &str) -> PatchDoc {
     for (index, words) in kept.iter().zip(found) {
         trouble[*index] = words;
     }
-    let hidden = review.edits.iter().map(|slot| text::hidden(&as_decided(slot).content)).collect();
-    PatchDoc { diff, group_edits, standings, trouble, hidden }
+    PatchDoc { diff, group_edits, standings, trouble, hidden: hidden(review) }
+}
+
+/// Suggestions in words: what they make of the skill is known once the rewrite call has answered.
+fn of_suggestions(review: &ReviewState, current: &str, rewritten: &str) -> PatchDoc {
+    let diff = diff(&sanitize(current), &sanitize(rewritten));
+    let group_edits = vec![Vec::new(); diff.groups.len()];
+    let trouble = review.edits.iter().map(|_| String::new()).collect();
+    PatchDoc { diff, group_edits, standings: standings(review), trouble, hidden: hidden(review) }
+}
+
+/// Whole documents: the selected one against the current skill. The first accepted one is taken.
+fn of_candidates(review: &ReviewState, current: &str, selected: usize) -> PatchDoc {
+    let standings = standings(review);
+    let usable = |index: &usize| {
+        standings[*index] != Standing::Rejected
+            && full_rewrite(&[as_decided(&review.edits[*index])]).is_some()
+    };
+    let taken = (0..review.edits.len()).find(usable);
+    let selected = selected.min(review.edits.len().saturating_sub(1));
+    let candidate = review.edits.get(selected).and_then(|slot| full_rewrite(&[as_decided(slot)]));
+    let text = candidate.map_or(current.to_owned(), |found| with_regions_of(&found.new_skill, current).0);
+    let diff = diff(&sanitize(current), &sanitize(&text));
+    let group_edits = vec![vec![selected]; diff.groups.len()];
+    let trouble = (0..review.edits.len()).map(|index| match taken {
+        _ if standings[index] == Standing::Rejected => String::new(),
+        _ if !usable(&index) => "not used: it holds no text".to_owned(),
+        Some(taken) if taken < index => format!("not used: candidate {} comes first", taken + 1),
+        Some(_) | None => String::new(),
+    });
+    PatchDoc {
+        diff,
+        group_edits,
+        trouble: trouble.collect(),
+        hidden: hidden(review),
+        standings: standings.clone(),
+    }
+}
+
+fn standings(review: &ReviewState) -> Vec<Standing> {
+    review.edits.iter().map(|slot| standing(review, slot)).collect()
+}
+
+fn hidden(review: &ReviewState) -> Vec<usize> {
+    review.edits.iter().map(|slot| text::hidden(&as_decided(slot).content)).collect()
 }

@@ -2,7 +2,7 @@
 //! one; draws nothing.
 
 use super::app::App;
-use crate::domain::{Phase, StageKind};
+use crate::domain::{EpochStage, Phase, StageKind};
 use crate::event::{EvalOwner, EvalPurpose, EvalState, StageState, StepState};
 
 /// What a row of the Steps pane stands for.
@@ -100,10 +100,41 @@ impl App {
         self.state.stages.iter().enumerate().rev().find(is)
     }
 
+    /// The finished stage at `index` made the current skill, whose stored score is that of an earlier text.
+    pub fn left_stale(&self, index: usize) -> bool {
+        let changed = |done: &StageState| done.stage.action().changes_skill();
+        let last = self.state.stages.iter().rposition(changed);
+        self.state.current_score_stale && last == Some(index)
+    }
+
     /// The evaluations that belong to a stage, in the order they began.
     pub fn evals_of(&self, stage: Stage) -> impl DoubleEndedIterator<Item = &EvalState> {
         let evals = self.state.eval_order.iter().filter_map(|id| Some((id, self.state.evals.get(id)?)));
         evals.filter(move |(id, eval)| stage.owns(id, eval)).map(|(_, eval)| eval)
+    }
+
+    /// Items done and to do in the evaluations of a stage that are under way.
+    pub fn progress(&self, stage: Stage) -> Option<(usize, usize)> {
+        let running = self.evals_of(stage).filter(|eval| eval.score.is_none());
+        running.map(|eval| (eval.results.len(), eval.n)).reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
+    /// There is a diff in pane 4.
+    pub fn has_diff(&self) -> bool {
+        match self.shown_stage() {
+            Some(Stage::Between { epoch, kind }) => self.found(epoch, kind).is_some(),
+            Some(_) | None => self.has_edits(),
+        }
+    }
+
+    /// What a stage wrote, for the clipboard.
+    pub fn stage_text(&self, epoch: u32, kind: StageKind) -> String {
+        match self.found(epoch, kind).map(|(_, done)| &done.stage) {
+            Some(EpochStage::SlowUpdate(found)) => found.content.clone(),
+            Some(EpochStage::MetaSkill(found)) => found.content.clone(),
+            Some(EpochStage::MetaReflect(found)) => found.meta_summary.clone(),
+            None => String::new(),
+        }
     }
 
     /// The name of a stage in a title.

@@ -477,3 +477,34 @@ async fn a_killed_continuation_resumes_to_the_same_run() {
         assert_eq!(std::fs::read(place.path("runs/new/best_skill.md")).unwrap(), best);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_configuration_the_folders_own_is_used() {
+    let place = place(3).await;
+    foreign(&place);
+    let bare = place.planish(&["resume", "--from", "old", "--name", "new", "--foreground"]);
+    assert_eq!(bare.code, Some(2), "{bare:?}");
+    assert!(bare.err.contains("-o KEY=VALUE"), "{}", bare.err);
+    assert!(!place.path("runs/new").exists());
+    let url = place.server.base_url();
+    let set = [
+        "train.num_epochs=3".to_owned(),
+        format!("model.target.base_url={url}"),
+        "model.target.api_key_env=".into(),
+        format!("model.optimizer.base_url={url}"),
+        "model.optimizer.api_key_env=".into(),
+        format!("env.split_dir={}", fixture("skillopt_run_split").display()),
+        "env.skill_init=".into(),
+        "env.name=".into(),
+        "env.answer_rule=tag".into(),
+        "env.scorer=normalized_exact".into(),
+    ];
+    let mut arguments = vec!["resume", "--from", "old", "--name", "new", "--foreground", "--json"];
+    for one in &set {
+        arguments.extend(["-o", one]);
+    }
+    let done = place.planish(&arguments);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let state = fold_run(&RunDir::open(&place.path("runs/new")).unwrap()).unwrap();
+    assert_eq!((state.steps.len(), state.info.unwrap().plan.batch_size), (9, 4));
+}

@@ -4,6 +4,7 @@
 mod bad_inputs;
 mod foreign;
 mod evals;
+mod imports;
 mod lives;
 mod place;
 mod reads;

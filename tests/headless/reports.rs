@@ -52,3 +52,20 @@ async fn a_report_of_nothing_is_refused() {
     let unbegun = place.planish(&["report", "new"]);
     assert_eq!((unbegun.code, unbegun.err.contains("has not begun")), (Some(2), true), "{unbegun:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_imported_run_has_its_lineage_too() {
+    let place = Place::new().await;
+    let folder = format!("{}/tests/fixtures/skillopt_run", env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(place.planish(&["import", &folder, "--name", "old"]).code, Some(0));
+    let data = place.planish(&["report", "old", "--json"]).json().remove(0);
+    let (lines, origins) = (&data["lineage"]["lines"], &data["lineage"]["origins"]);
+    let text: String = lines.as_array().unwrap().iter().map(|line| line["text"].as_str().unwrap()).collect();
+    assert_eq!(text, std::fs::read_to_string(format!("{folder}/best_skill.md")).unwrap());
+    let note = lines.as_array().unwrap().iter().find(|line| line["text"] == "- NOTE-5\n").unwrap();
+    let origin = &origins[note["origin"].as_u64().unwrap() as usize];
+    assert_eq!((&origin["at"]["step"], &origin["edit"]["number"]), (&json!(3), &json!(2)), "{origin}");
+    assert_eq!((&origin["verdict"], &origin["reason"]), (&json!("accept_new_best"), &json!("r")));
+    let known = ["seed", "edit", "slow_update"].map(|stage| json!(stage));
+    assert!(origins.as_array().unwrap().iter().all(|origin| known.contains(&origin["stage"])), "{origins}");
+}

@@ -5,6 +5,8 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod imported;
+mod stages;
 
 use client::{app, buffer, hear, key, played, press, text, welcome};
 use fixture::Tape;

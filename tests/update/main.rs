@@ -6,6 +6,7 @@ mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod random;
+mod stages;
 
 use client::{app, control, hear, key, played, press, text, welcome};
 use planish::domain::{Author, Decision, EditOp, ReviewClose, Skill, TimeoutPolicy};

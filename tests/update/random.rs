@@ -103,8 +103,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 160, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_panics(doings in prop::collection::vec(doing(), 1..120)) {
-        let tape = fixture::reviewing();
+    fn nothing_panics(doings in prop::collection::vec(doing(), 1..120), which in 0usize..4) {
+        let tape = match which {
+            0 => fixture::epochs::ended(),
+            1 => fixture::epochs::reviewing("full_rewrite_minibatch", fixture::epochs::whole_skills()),
+            2 => fixture::epochs::rewritten("rewrite_from_suggestions", fixture::epochs::suggestions()),
+            _ => fixture::reviewing(),
+        };
         let mut lines = tape.lines().into_iter();
         let mut app = app((80, 24));
         app.update(Msg::Client(ClientEvent::Line(welcome(tape.records.len() as u64 / 2))));
@@ -121,7 +126,15 @@ proptest! {
 
     #[test]
     fn every_size_can_be_drawn(width in 1u16..300, height in 1u16..100, keys in "[23456?:z8@]{0,4}") {
-        for tape in [fixture::rolling(), fixture::reviewing(), fixture::ended(planish::event::EndStatus::Completed, "")] {
+        let whole = fixture::epochs::whole_skills();
+        for tape in [
+            fixture::rolling(),
+            fixture::reviewing(),
+            fixture::ended(planish::event::EndStatus::Completed, ""),
+            fixture::epochs::comparing(),
+            fixture::epochs::ended(),
+            fixture::epochs::reviewing("full_rewrite_minibatch", whole),
+        ] {
             let mut app = super::client::played((width, height), &tape);
             super::client::press(&mut app, &keys);
             text(&app);

@@ -100,9 +100,14 @@ pub fn word(key: &str, input: &Value) -> Option<&'static str> {
 }
 
 /// Names of proposals under an update mode; an unknown mode is an error, not patch.
+/// A mode by any of its names.
+pub fn update_mode(name: &Value) -> UpdateMode {
+    serde_json::from_value(json!(word("optimizer.skill_update_mode", name).unwrap())).unwrap()
+}
+
 pub fn update_modes(case: &Case) -> Option<Value> {
     if !["normalize_update_mode", "payload_key", "payload_label"].contains(&case.function()) {
-        return None;
+        return super::optim::proposals(case);
     }
     let mode = word("optimizer.skill_update_mode", &case.input);
     let mode = mode.map(|mode| (mode, serde_json::from_value::<UpdateMode>(json!(mode)).unwrap()));

@@ -3,9 +3,10 @@
 use planish::config::Scheduler;
 use planish::domain::{Edit, FailureNote, Patch, SourceType, StepMemory, UpdateMode};
 use planish::optim::{
-    FailedItem, FinalMerge, MergePlan, MinibatchNotes, MissingAnchor, analyst_reply, apply_edits,
-    edit_budget, extract_json, failed_attempt, failure_patterns, final_fallback, final_merge, first_edits,
-    memory_text, merge_reply, minibatches, ranked_edits, within_budget,
+    FailedItem, FinalMerge, MergePlan, MinibatchNotes, MissingAnchor, ReplyFault, analyst_reply, apply_edits,
+    consolidated_notes, described, edit_budget, extract_json, extract_json_array, failed_attempt,
+    failure_patterns, final_fallback, final_merge, first_edits, lr_decision, lr_fallback, memory_text,
+    merge_reply, meta_skill_reply, ranked_edits, rewrite_reply, slow_update_reply, within_budget,
 };
 use serde_json::{Value, json};
 
@@ -15,14 +16,16 @@ use super::Case;
 const EXCEPTION: &str = "EXCEPTION";
 
 pub fn json_extract(case: &Case) -> Option<Value> {
-    let found = extract_json(case.input.as_str()?).unwrap_or(Value::Null);
-    (case.function() == "extract_json").then_some(found)
+    let reply = case.input.as_str()?;
+    let found = match case.function() {
+        "extract_json" => extract_json(reply),
+        "extract_json_array" => extract_json_array(reply),
+        _ => return None,
+    };
+    Some(found.unwrap_or_default())
 }
 
 pub fn scheduler(case: &Case) -> Option<Value> {
-    if case.text("mode") == "autonomous" {
-        return None;
-    }
     let Ok(scheduler) = serde_json::from_value::<Scheduler>(case.input["mode"].clone()) else {
         return Some(json!({"error": "ValueError"}));
     };
@@ -48,11 +51,49 @@ pub fn apply_patch(case: &Case) -> Option<Value> {
 }
 
 pub fn optimizer_calls(case: &Case) -> Option<Value> {
-    if case.function() != "rank_and_select" {
-        return None;
+    let (input, reply) = (&case.input, case.text("reply"));
+    Some(match case.function() {
+        "rank_and_select" => rank_and_select(case),
+        "coerce_nonnegative_int" => {
+            let reply = json!({"learning_rate": input}).to_string();
+            json!(lr_decision(&reply, 0).ok().map(|decision| decision.raw_learning_rate))
+        }
+        "decide_autonomous_lr" => {
+            let available = input["n_items"].as_u64()? as usize;
+            json!(match reply {
+                EXCEPTION => lr_fallback(available, "", Some("boom".into())),
+                reply =>
+                    lr_decision(reply, available).unwrap_or_else(|_| lr_fallback(available, reply, None)),
+            })
+        }
+        // Without suggestions nobody is asked.
+        "rewrite_from_suggestions" if input["n_suggestions"] == 0 => Value::Null,
+        "rewrite_from_suggestions" => json!(rewrite_reply(reply).ok()),
+        "run_slow_update" => told(slow_update_reply(reply), "slow_update_content"),
+        "run_meta_skill" => told(meta_skill_reply(reply), "meta_skill_content"),
+        "consolidate_appendix_notes" => {
+            let notes = input["notes"].as_array()?;
+            // A single note is as short as it gets.
+            let asked = (notes.len() > 1).then(|| consolidated_notes(reply, notes.len()));
+            asked.and_then(Result::ok).map_or_else(|| json!(notes), |notes| json!(notes))
+        }
+        "extract_appendix_notes_from_reply" => json!(super::epoch::notes_of_reply(input)),
+        _ => return None,
+    })
+}
+
+/// An empty text is an answer, and comes to the same as none.
+fn told(reply: Result<(String, String), ReplyFault>, key: &str) -> Value {
+    match reply {
+        Ok((reasoning, content)) if !content.is_empty() => json!({"reasoning": reasoning, key: content}),
+        Ok(_) | Err(_) => Value::Null,
     }
-    let budget = case.input["budget"].as_u64()? as usize;
-    let edits = (0..case.input["n_edits"].as_u64()?).map(|i| append(&format!("e{i}"))).collect();
+}
+
+fn rank_and_select(case: &Case) -> Value {
+    let number = |key: &str| case.input[key].as_u64().unwrap() as usize;
+    let budget = number("budget");
+    let edits = (0..number("n_edits")).map(|i| append(&format!("e{i}"))).collect();
     let merged = Patch { reasoning: "R".into(), edits };
     let (calls, selection) = match within_budget(&merged, budget) {
         Some(selection) => (0, selection),
@@ -61,54 +102,66 @@ pub fn optimizer_calls(case: &Case) -> Option<Value> {
             (1, ranked.unwrap_or_else(|_| first_edits(&merged, budget)))
         }
     };
-    Some(json!({
+    json!({
         "calls": calls,
         "kept": contents(&selection.patch),
         "reasoning": selection.patch.reasoning,
         "has_ranking_details": selection.ranking.is_some(),
-    }))
+    })
 }
 
-pub fn reflect(case: &Case) -> Option<Value> {
-    let input = &case.input;
-    let seed = input["seed"].as_u64();
-    match case.function() {
-        "shuffle_then_split" => {
-            let failed = vec![true; input["n"].as_u64()? as usize];
-            let groups = minibatches(&failed, input["minibatch"].as_u64()? as usize, seed?, true);
-            Some(groups.into_iter().map(|group| group.members).collect())
-        }
-        "run_minibatch_reflect(workers=1,minibatch=2,budget=2)" => {
-            if ["pre", "sa_on", "mode"].iter().any(|key| input.get(key).is_some()) {
-                return None;
+/// Proposals become typed when a reply is read; that is where they are counted, cut and described.
+pub fn proposals(case: &Case) -> Option<Value> {
+    let mode = super::config::update_mode(&case.input["mode"]);
+    // Budgets are counted from 0; proposals of the recorded containers are numbers.
+    let wrapped = |container: &Value, budget| {
+        let mut patch = container.clone();
+        for item in patch.as_object_mut()?.values_mut().filter_map(Value::as_array_mut).flatten() {
+            if let Some(number) = item.as_u64() {
+                let text = number.to_string();
+                *item = json!({"op": "append", "content": text, "instruction": text, "new_skill": text});
             }
-            let rows = input["hard_by_id"].as_object()?;
-            let ids: Vec<&String> = rows.keys().collect();
-            let failed: Vec<bool> =
-                rows.values().map(|hard| hard.as_f64().is_none_or(|hard| hard < 1e-9)).collect();
-            let (mut calls, mut patches) = (Vec::new(), Vec::new());
-            for group in minibatches(&failed, 2, seed?, input.get("fo").is_some()) {
-                let shown: Vec<String> = group.members.iter().map(|&member| ids[member].clone()).collect();
-                let (kind, reply) = match group.source {
-                    SourceType::Failure => ("failure", case.text("reply_failure")),
-                    SourceType::Success => ("success", case.text("reply_success")),
-                };
-                calls.push(json!({"kind": kind, "ids": shown}));
-                if let Ok(reply) = analyst_reply(reply, UpdateMode::Patch, group.source, 2, &shown) {
-                    patches.push(json!({"patch": reply.patch, "source_type": kind}));
+        }
+        let reply = json!({"patch": patch}).to_string();
+        Some(analyst_reply(&reply, mode, SourceType::Failure, budget, &[]).map(|reply| reply.patch))
+    };
+    Some(match case.function() {
+        "truncate_payload" => {
+            let Some(budget) = case.input["max"].as_u64() else {
+                return Some(json!({"error": "a budget is not negative"}));
+            };
+            match wrapped(&case.input["container"], budget as usize)? {
+                Ok(patch) => {
+                    let numbers = contents(&patch).into_iter().map(|number| number.parse::<u64>().unwrap());
+                    json!({mode.items_key(): numbers.collect::<Vec<_>>()})
                 }
+                Err(fault) => json!({"error": fault.to_string()}),
             }
-            Some(json!({"calls": calls, "patches": patches}))
         }
-        _ => None,
-    }
+        "get_payload_items" => {
+            let patch =
+                wrapped(&case.input["container"], usize::MAX).and_then(Result::ok).unwrap_or_default();
+            patch.edits.iter().map(|edit| edit.as_item(mode)).collect()
+        }
+        "describe_item" | "short_item_summary" => {
+            let patch = wrapped(&json!({mode.items_key(): [case.input["item"]]}), 1)?;
+            let Some(edit) = patch.ok().and_then(|patch| patch.edits.first().cloned()) else {
+                return Some(Value::Null);
+            };
+            match case.function() {
+                "describe_item" => json!(described(&edit, mode)),
+                _ => edit.as_digest(mode),
+            }
+        }
+        _ => return None,
+    })
 }
 
 pub fn aggregate(case: &Case) -> Option<Value> {
     match case.function() {
         "hierarchical_merge_trace" => Some(merge_trace(case)),
-        "merge_patches" if case.text("mode") == "patch" => Some(merge_patches(case)),
-        "normalise_patches" if case.text("mode") == "patch" => Some(normalise_patches(case)),
+        "merge_patches" => Some(merge_patches(case)),
+        "normalise_patches" => Some(normalise_patches(case)),
         _ => None,
     }
 }
@@ -144,7 +197,14 @@ fn merge_trace(case: &Case) -> Value {
 }
 
 fn merge_patches(case: &Case) -> Value {
-    let patches = |key: &str| -> Vec<Patch> { serde_json::from_value(case.input[key].clone()).unwrap() };
+    let mode = super::config::update_mode(&case.input["mode"]);
+    let patch = |raw: &Value| match mode {
+        UpdateMode::Patch => serde_json::from_value(raw.clone()).unwrap(),
+        // A patch has the form of a merge reply.
+        _ => merge_reply(&raw.to_string(), mode, None, None, &[]).unwrap(),
+    };
+    let patches =
+        |key: &str| -> Vec<Patch> { case.input[key].as_array().unwrap().iter().map(patch).collect() };
     let mut replies = case.input["replies"].as_array().unwrap().iter().filter_map(Value::as_str);
     let mut calls = Vec::new();
     let mut merged = |patches: Vec<Patch>, source: SourceType| {
@@ -159,7 +219,7 @@ fn merge_patches(case: &Case) -> Value {
                 .map(|task| {
                     calls.push("batch");
                     let reply = replies.next().unwrap_or(EXCEPTION);
-                    merge_reply(reply, UpdateMode::Patch, Some(task.level), Some(source), &task.patches).ok()
+                    merge_reply(reply, mode, Some(task.level), Some(source), &task.patches).ok()
                 })
                 .collect();
             plan.complete(results);
@@ -172,24 +232,23 @@ fn merge_patches(case: &Case) -> Value {
         FinalMerge::Ask(both) => {
             calls.push("final");
             let reply = replies.next().unwrap_or(EXCEPTION);
-            merge_reply(reply, UpdateMode::Patch, None, None, &both).unwrap_or_else(|_| final_fallback(both))
+            merge_reply(reply, mode, None, None, &both).unwrap_or_else(|_| final_fallback(both))
         }
     };
     let calls: Vec<Value> = calls.iter().map(|kind| json!({"kind": kind})).collect();
-    json!({"calls": calls, "result": result})
+    json!({"calls": calls, "result": result.as_payload(mode)})
 }
 
 /// Normalisation is a part of reading a reply; a patch without edits counts as none.
 fn normalise_patches(case: &Case) -> Value {
+    let mode = super::config::update_mode(&case.input["mode"]);
     let (mut failure, mut success) = (Vec::new(), Vec::new());
     for raw in case.input["raw"].as_array().unwrap() {
         let source = match raw["source_type"].as_str() {
             Some("success") => SourceType::Success,
             _ => SourceType::Failure,
         };
-        let Ok(reply) =
-            analyst_reply(&raw.to_string(), UpdateMode::Patch, source, usize::MAX, &["t0".into()])
-        else {
+        let Ok(reply) = analyst_reply(&raw.to_string(), mode, source, usize::MAX, &["t0".into()]) else {
             continue;
         };
         if !reply.patch.edits.is_empty() {
@@ -227,7 +286,7 @@ pub fn trainer_misc(case: &Case) -> Option<Value> {
         }
         "format_step_buffer_empty" => Some(json!(memory_text(&[]))),
         "task_type_buckets" => super::gate::task_type_buckets(case),
-        _ => super::config::trainer(case),
+        _ => super::epoch::trainer(case).or_else(|| super::config::trainer(case)),
     }
 }
 
@@ -237,8 +296,12 @@ fn step_memory(step: &Value) -> StepMemory {
         let ids = list(&row["task_ids"]).iter().filter_map(Value::as_str).map(str::to_owned).collect();
         (row["pattern"].as_str().unwrap().to_owned(), row["count"].as_u64().unwrap() as usize, ids)
     };
-    let edits =
-        list(&step["rejected_edits"]).into_iter().filter_map(|edit| serde_json::from_value(edit).ok());
+    let edits = list(&step["rejected_edits"]).into_iter().map(|item| {
+        let suggestion = item.get("title").is_some();
+        let mode = if suggestion { UpdateMode::RewriteFromSuggestions } else { UpdateMode::Patch };
+        let reply = json!({"patch": {mode.items_key(): [item]}}).to_string();
+        analyst_reply(&reply, mode, SourceType::Failure, 1, &[]).unwrap().patch.edits.remove(0)
+    });
     StepMemory {
         step: step["step"].as_u64().unwrap() as u32,
         action: step["action"].as_str().unwrap().to_owned(),

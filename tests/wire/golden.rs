@@ -1,9 +1,10 @@
 //! What goes over the wire and what is read from it when nothing goes wrong.
 
+use planish::config::Effort;
 use planish::domain::{FinishReason, Prompt, Sampling, Usage};
 use planish::event::Live;
-use planish::model::ChatModel;
 use planish::model::mock::{Answer, Detailed, Script};
+use planish::model::{ChatModel, HttpSettings};
 use serde_json::json;
 
 use crate::support::{KEY, chat, deaf, listen, model, request, sequence, serve, settings};
@@ -25,6 +26,28 @@ async fn chat_request_streamed() {
         "stream_options": {"include_usage": true},
     });
     assert_eq!(seen.body, golden);
+}
+
+#[tokio::test]
+async fn efforts_are_sent_when_they_are_set_and_belong_to_the_label() {
+    let server = sequence(["fine".into(), "fine".into(), "fine".into(), "fine".into()]).await;
+    let mut settings = settings(&server);
+    assert!(!model(settings.clone()).label().contains("effort"));
+    settings.effort = Effort::Medium;
+    let mut rewrite = chat("x");
+    rewrite.stage = "rewrite".into();
+    let asked = |settings: &HttpSettings| (model(settings.clone()), rewrite.clone());
+    let (client, request) = asked(&settings);
+    client.chat(&chat("x"), &deaf()).await.unwrap();
+    client.chat(&request, &deaf()).await.unwrap();
+    settings.rewrite_effort = Effort::High;
+    let (client, request) = asked(&settings);
+    client.chat(&chat("x"), &deaf()).await.unwrap();
+    client.chat(&request, &deaf()).await.unwrap();
+    let efforts: Vec<_> =
+        server.requests().iter().map(|seen| seen.body["reasoning_effort"].clone()).collect();
+    assert_eq!(efforts, ["medium", "medium", "medium", "high"]);
+    assert!(client.label().ends_with("mock-model, effort medium, rewrite effort high"), "{}", client.label());
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use planish::config::Effort;
 use planish::domain::{ChatRequest, Message, Prompt, Role, Sampling, Speaker};
 use planish::event::Live;
 use planish::model::mock::{Answer, MockServer, Script};
@@ -16,6 +17,8 @@ pub fn settings(server: &MockServer) -> HttpSettings {
         model: "mock-model".into(),
         key: Some(ApiKey { secret: KEY.into(), origin: "environment variable TEST_KEY".into() }),
         stream: true,
+        effort: Effort::NotSent,
+        rewrite_effort: Effort::NotSent,
         connect_timeout: Duration::from_secs(5),
         read_timeout: Duration::from_secs(20),
         total_timeout: Duration::from_secs(20),

@@ -91,10 +91,14 @@ impl Translation {
             None if entry.node.is_blank() => return,
             None => return self.drop(written, &entry.place, "planish has no such setting"),
         };
-        let (node, mut notes) = as_skillopt_takes_it(key, &entry.node);
-        match values::convert(key, &node) {
-            Ok(None) => return,
-            Ok(Some(value)) if is_implied(key.path, &value) => return,
+        let taken_for = taken_for(key, &entry.node);
+        if let Some((_, why)) = &taken_for {
+            self.drop(written, &entry.place, *why);
+        }
+        let mut notes = Vec::new();
+        match values::convert(key, taken_for.as_ref().map_or(&entry.node, |(node, _)| node)) {
+            Ok(None) => {}
+            Ok(Some(value)) if is_implied(key.path, &value) => {}
             Ok(Some(value)) if values::holds_credentials(&value) => {
                 self.drop(
                     written,
@@ -104,7 +108,7 @@ impl Translation {
             }
             Ok(Some(value)) => {
                 if written != key.path {
-                    notes.insert(0, format!("was {written} ({})", entry.place));
+                    notes.push(format!("was {written} ({})", entry.place));
                 }
                 let value = rebased(key.kind, value, &entry.place, folders, &mut notes);
                 self.set(key.path, Some(value), notes);
@@ -168,24 +172,23 @@ impl Translation {
     }
 }
 
-/// Values that SkillOpt takes for another one without a word.
-fn as_skillopt_takes_it(key: &Key, node: &Node) -> (Node, Vec<String>) {
-    let word = match node {
-        Node::Text(text) => Some(text.as_str()),
-        _ => None,
+/// What SkillOpt takes a value for without a word, if that is another one.
+fn taken_for(key: &Key, node: &Node) -> Option<(Node, &'static str)> {
+    let unknown = |allowed| match node {
+        Node::Text(word) => aliases::canonical_word(key.path, allowed, word).is_none(),
+        _ => false,
     };
-    let unknown =
-        |allowed| word.is_some_and(|word| aliases::canonical_word(key.path, allowed, word).is_none());
-    let note = |meant: &str| vec![format!("SkillOpt takes the value there as {meant}")];
     match (key.path, key.kind) {
         ("optimizer.skill_update_mode", Kind::Choice(allowed)) if unknown(allowed) => {
-            (Node::Text("patch".into()), note("patch"))
+            Some((Node::Text("patch".into()), "an unknown word, which SkillOpt takes for patch"))
         }
         ("optimizer.skill_aware_appendix_source", Kind::Choice(allowed)) if unknown(allowed) => {
-            (Node::Text("both".into()), note("both"))
+            Some((Node::Text("both".into()), "an unknown word, which SkillOpt takes for both"))
         }
-        ("evaluation.use_gate", _) if !matches!(node, Node::Bool(_)) => (Node::Bool(true), note("true")),
-        _ => (node.clone(), Vec::new()),
+        ("evaluation.use_gate", _) if !matches!(node, Node::Bool(_)) => {
+            Some((Node::Bool(true), "only a plain false turns SkillOpt's gate off, so it is on"))
+        }
+        _ => None,
     }
 }
 

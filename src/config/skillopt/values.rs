@@ -24,10 +24,9 @@ pub fn convert(key: &Key, node: &Node) -> Result<Option<Value>, Complaint> {
         Some(value) => value::check(key, value).map(Some),
         None => {
             let problem = format!("a {} is no {}", node.kind(), key.kind.name());
-            Err(Complaint::new(
-                problem,
-                format!("give {} {}", key.kind.name(), key.kind.limits()).trim_end().to_owned(),
-            ))
+            let limits = key.kind.limits();
+            let limits = if limits.is_empty() { limits } else { format!(", {limits}") };
+            Err(Complaint::new(problem, format!("give a {}{limits}", key.kind.name())))
         }
     }
 }

@@ -6,7 +6,7 @@ use super::Story;
 use super::evidence::{Measured, rows_fit};
 use super::tape::imported_key;
 use crate::domain::{
-    AppendixFlush, EditReport, Patch, Phase, ReviewClose, ReviewMode, Skill, SourceType, StepRecord, StepRef,
+    AppendixFlush, Patch, Phase, ReviewClose, ReviewMode, Skill, SourceType, StepRecord, StepRef,
     TimeoutPolicy, Usage, Verdict,
 };
 use crate::event::{EvalPurpose, Event};
@@ -204,7 +204,7 @@ impl<'a> Story<'a> {
         self.tape.push(Event::SkillUpdated {
             at,
             candidate: candidate.clone(),
-            report: step.report.clone().unwrap_or_else(EditReport::default),
+            report: step.report.clone().unwrap_or_default(),
             rewrite: step.rewrite.clone(),
             regions_restored: false,
         });

@@ -52,7 +52,11 @@ impl Chain<'_> {
             origin.reason = "notes on rules that were there and were not followed".to_owned();
             self.reach(&step.current_hash, origin);
         }
-        self.unrecorded(&step.current_hash, step.at);
+        // A step that another program did may have left its verdict only.
+        let mut origin = Origin::plain(OriginStage::Unrecorded, step.at);
+        let record = step.record.as_ref().filter(|record| record.action.accepted());
+        origin.verdict = record.map(|record| record.action.name());
+        self.reach(&step.current_hash, origin);
     }
 
     fn candidate(&mut self, step: &StepState, candidate: &str, decision: &GateDecision) {

@@ -157,7 +157,7 @@ fn step(
             usage: Usage::default(),
         },
         Event::EditsSelected {
-            ranking: None,
+            ranking: Some(Ranking { reasoning: "best first".into(), selected_indices: vec![0] }),
             at,
             budget: Some(1),
             patch: patch(content),
@@ -484,6 +484,15 @@ fn results_are_rows_and_a_missing_item_has_no_score() {
     let ids: Vec<Value> =
         text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].clone()).collect();
     assert_eq!(ids, ["v0", "v1"]);
+}
+
+#[test]
+fn the_choice_is_told_with_what_was_chosen() {
+    let (_root, run) = run();
+    project(&run, &RunState::fold(&records())).unwrap();
+    let ranked = read_json(&run, "steps/step_0001/ranked_edits.json");
+    assert_eq!((&ranked["reasoning"], &ranked["edits"][0]["content"]), (&json!("because"), &json!("RULE")));
+    assert_eq!(ranked["ranking_details"], json!({ "reasoning": "best first", "selected_indices": [0] }));
 }
 
 #[test]

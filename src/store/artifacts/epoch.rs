@@ -1,7 +1,7 @@
 //! `slow_update/`, `meta_skill/` and `meta_reflect/`: what the stages after the steps of an epoch compared, said and
 //! decided.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::step::{mode, seconds};
 use super::{Output, rollouts};
@@ -199,7 +199,7 @@ fn revision_mode(mode: UpdateMode) -> UpdateMode {
 }
 
 /// The patch with where each item came from.
-fn meta_patch(mode: UpdateMode, patch: &Patch) -> Map<String, Value> {
+fn meta_patch(mode: UpdateMode, patch: &Patch) -> Value {
     let mut told = patch.as_payload(mode);
     for item in told.get_mut(mode.items_key()).and_then(Value::as_array_mut).into_iter().flatten() {
         item["update_origin"] = json!("meta_reflect_momentum");

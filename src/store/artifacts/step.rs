@@ -145,7 +145,7 @@ fn write_analysis(
             "succ"
         }
     };
-    told.insert("patch".into(), Value::Object(patch.as_payload(mode)));
+    told.insert("patch".into(), patch.as_payload(mode));
     if !analysis.appendix_notes.is_empty() {
         told.insert("appendix_notes".into(), json!(analysis.appendix_notes));
     }

@@ -2,17 +2,18 @@
 
 use ratatui::layout::Rect;
 
+use super::result::{final_words, result};
 use super::{frame, placeholder, verdict_mark, waiting_words};
-use crate::domain::{GateDecision, GateScore, Verdict};
-use crate::event::{EndStatus, EvalPurpose, EvalState, ItemResult, RunStatus, StepState, TestOutcome};
-use crate::plain::{bounded, bounded_gain, duration, measured_part, score, signed, tokens, verdict_word};
+use crate::domain::{GateDecision, GateScore, StageKind, Verdict};
+use crate::event::{EvalPurpose, EvalState, ItemResult, StepState};
+use crate::plain::{STALE, bounded, bounded_gain, measured_part, score, signed, verdict_word};
 use crate::tui::app::App;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, wrap_spans};
 use crate::tui::stages::Stage;
 use crate::tui::theme::Role;
 
-type Lines = Vec<Vec<Span>>;
+pub(super) type Lines = Vec<Vec<Span>>;
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let info = vec![span(Role::Dim, app.stage_name())];
@@ -28,8 +29,16 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     if (app.ended() && app.stage.is_none()) || test_shown {
         result(app, columns, &mut lines);
     }
-    if !test_shown || app.ended() {
-        measurement(app, columns, &mut lines);
+    if app.state.current_score_stale && !app.ended() {
+        stale(app, columns, &mut lines);
+    }
+    match app.shown_stage() {
+        Some(Stage::Between { epoch, kind }) => between(app, epoch, kind, columns, &mut lines),
+        Some(Stage::FinalSelection) => last_skill(app, &mut lines),
+        Some(Stage::Test) if !app.ended() => {}
+        Some(Stage::Baseline | Stage::Step(_) | Stage::Test) | None => {
+            measurement(app, columns, &mut lines);
+        }
     }
     history(app, &mut lines);
     if lines.is_empty() {
@@ -45,99 +54,76 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn result(app: &App, columns: usize, lines: &mut Lines) {
-    if let RunStatus::Ended { status, reason } = &app.state.status {
-        let (mark, words, role) = match status {
-            EndStatus::Completed => ("■", "RUN COMPLETED", Role::Good),
-            EndStatus::Cancelled => ("■", "RUN STOPPED", Role::Warn),
-            EndStatus::Failed => ("‼", "RUN FAILED", Role::Bad),
-            EndStatus::BudgetExhausted => ("■", "BUDGET EXHAUSTED", Role::Warn),
-            EndStatus::Imported => ("■", "IMPORTED RUN", Role::Strong),
-        };
-        let spent = format!(
-            "   {}  {} tokens  {} of {} steps accepted",
-            duration(app.elapsed()),
-            tokens(total_tokens(app)),
-            app.accepted_steps(),
-            app.state.steps.len()
-        );
-        lines.push(vec![span(role, format!("{mark} {words}")), span(Role::Dim, spent)]);
-        if !reason.is_empty() {
-            lines.extend(wrap_spans(&[span(Role::Text, reason.as_str())], columns));
-        }
-        lines.push(Vec::new());
-    }
-    if let Some(outcome) = &app.state.test {
-        test_result(outcome, columns, lines);
-    } else {
-        for eval in app.state.eval_order.iter().filter_map(|id| app.state.evals.get(id)) {
-            let name = match eval.purpose {
-                EvalPurpose::TestBase => "base skill",
-                EvalPurpose::TestBest => "best skill",
-                EvalPurpose::TestFinal => "last skill",
-                _ => continue,
-            };
-            progress(name, eval, lines);
-        }
-    }
-    if let (Some(base), Some(best)) = (app.state.baseline_score, app.state.best_score) {
-        let words = format!(
-            "selection  baseline {} → best {} (step {}), {}",
-            score(base),
-            score(best),
-            app.state.best_step,
-            signed(best - base)
-        );
-        lines.push(vec![span(Role::Dim, words)]);
-        lines.push(Vec::new());
-    }
-}
-
-fn total_tokens(app: &App) -> u64 {
-    let usage = app.state.total_usage();
-    usage.prompt_tokens + usage.completion_tokens
-}
-
-fn test_result(outcome: &TestOutcome, columns: usize, lines: &mut Lines) {
-    let (low, high) = outcome.interval;
-    let sure = low > 0.0;
-    let role = if sure { Role::Good } else { Role::Text };
-    lines.push(vec![
-        span(Role::Title, "test  "),
-        span(Role::Text, format!("base {} → best ", score(outcome.base_hard))),
-        span(Role::Strong, score(outcome.best_hard)),
-        span(Role::Text, ",  "),
-        span(role, signed(outcome.delta)),
-        span(Role::Text, format!(" [{}, {}]", score(low), score(high))),
-        span(Role::Dim, format!("  95 %, {} items", outcome.n)),
-    ]);
-    let bar = columns.saturating_sub(12).min(50);
-    for (name, value) in [("base", outcome.base_hard), ("best", outcome.best_hard)] {
-        let role = if name == "best" { role } else { Role::Dim };
-        lines.push(meter(name, value, bar, role));
-    }
-    let words = if sure {
-        "The gain is larger than chance explains."
-    } else if high < 0.0 {
-        "The best skill is worse on held-out items."
-    } else {
-        "The interval holds zero: no gain is shown."
-    };
-    lines.push(vec![
-        span(Role::Dim, format!("gained {}  lost {}  ", outcome.gained, outcome.lost)),
-        span(role, words),
-    ]);
+/// The stored score is that of an earlier text.
+fn stale(app: &App, columns: usize, lines: &mut Lines) {
+    let number = app.state.current_score.map_or("–".to_owned(), score);
+    let words = [span(Role::Warn, format!("≈ current {number}: ")), span(Role::Warn, STALE)];
+    lines.extend(wrap_spans(&words, columns));
     lines.push(Vec::new());
 }
 
-fn meter(name: &str, value: f64, columns: usize, role: Role) -> Vec<Span> {
-    let full = (value.clamp(0.0, 1.0) * columns as f64).round() as usize;
-    vec![
-        span(Role::Dim, format!("{name:<6}")),
-        span(role, "█".repeat(full)),
-        span(Role::Faint, "░".repeat(columns - full)),
-        span(Role::Text, format!(" {}", score(value))),
-    ]
+/// A stage between epochs: its gate where it has one, else what it found.
+fn between(app: &App, epoch: u32, kind: StageKind, columns: usize, lines: &mut Lines) {
+    let Some((_, done)) = app.found(epoch, kind) else {
+        let words = format!("▸ epoch {epoch}: {} under way", kind.name());
+        lines.push(vec![span(Role::Active, words)]);
+        for eval in app.evals_of(Stage::Between { epoch, kind }) {
+            progress(side_name(eval.purpose), eval, lines);
+        }
+        return lines.push(Vec::new());
+    };
+    match done.stage.candidate().1 {
+        Some(decision) => {
+            for eval in app.evals_of(Stage::Between { epoch, kind }) {
+                rescored(eval, lines);
+            }
+            decided(&format!("epoch {epoch} {}", kind.name()), decision, columns, lines);
+        }
+        None => {
+            lines.extend(super::stage::summary(done, columns));
+            lines.push(Vec::new());
+        }
+    }
+}
+
+/// What an evaluation of a stage measures, in a word.
+fn side_name(purpose: EvalPurpose) -> &'static str {
+    match purpose {
+        EvalPurpose::LongitudinalPrev => "before",
+        EvalPurpose::LongitudinalCurr => "now",
+        EvalPurpose::Rescore => "current",
+        EvalPurpose::RescoreBest => "best",
+        EvalPurpose::Candidate | EvalPurpose::SlowCandidate | EvalPurpose::MetaReflectCandidate => {
+            "candidate"
+        }
+        EvalPurpose::DeepProbe => "probed",
+        EvalPurpose::Baseline
+        | EvalPurpose::FinalSelection
+        | EvalPurpose::TestBase
+        | EvalPurpose::TestBest
+        | EvalPurpose::TestFinal => "select",
+    }
+}
+
+/// The current skill was measured again before a verdict.
+fn rescored(eval: &EvalState, lines: &mut Lines) {
+    if let (EvalPurpose::Rescore, Some(found)) = (eval.purpose, &eval.score) {
+        let words =
+            format!("current measured again: {} on {} of {} items", score(found.gate), found.done, found.n);
+        lines.push(vec![span(Role::Dim, words)]);
+    }
+}
+
+fn last_skill(app: &App, lines: &mut Lines) {
+    for eval in app.evals_of(Stage::FinalSelection) {
+        let words = match &app.state.final_selection {
+            Some((score, promoted)) => final_words(app, score, *promoted),
+            None => "▸ the last skill is measured again: nothing compared it with the best".to_owned(),
+        };
+        lines.push(vec![span(Role::Text, words)]);
+        progress("last", eval, lines);
+        lines.push(Vec::new());
+    }
 }
 
 /// The evaluation and decision of the shown step, or of the baseline.
@@ -150,8 +136,17 @@ fn measurement(app: &App, columns: usize, lines: &mut Lines) {
         return;
     }
     let Some(step) = app.shown_step() else { return };
+    let own = || app.evals_of(Stage::Step(step.at.step));
     if let Some(decision) = &step.gate {
-        return decided(step.at.step, decision, columns, lines);
+        own().for_each(|eval| rescored(eval, lines));
+        return decided(&format!("step {}", step.at.step), decision, columns, lines);
+    }
+    let rescoring = own().find(|eval| eval.purpose == EvalPurpose::Rescore);
+    if let Some(eval) = rescoring.filter(|_| step.eval.is_none()) {
+        let words = format!("▸ step {}: measuring the current skill again", step.at.step);
+        lines.push(vec![span(Role::Active, words)]);
+        progress("current", eval, lines);
+        return lines.push(Vec::new());
     }
     match step.eval.as_ref().and_then(|id| app.state.evals.get(id)) {
         Some(eval) => {
@@ -205,7 +200,7 @@ fn unmeasured(app: &App, step: &StepState) -> String {
     }
 }
 
-fn progress(name: &str, eval: &EvalState, lines: &mut Lines) {
+pub(super) fn progress(name: &str, eval: &EvalState, lines: &mut Lines) {
     let (mut passed, mut failed, mut missing) = (0, 0, 0);
     for (_, result) in &eval.results {
         match result {
@@ -230,17 +225,17 @@ fn progress(name: &str, eval: &EvalState, lines: &mut Lines) {
         line.push(span(Role::Warn, format!(" !{missing}")));
     }
     if let Some(result) = &eval.score {
-        let bound = eval.purpose == EvalPurpose::Candidate && measured_part(result).is_some();
+        let bound = eval.purpose.is_candidate() && measured_part(result).is_some();
         let most = if bound { "at most " } else { "" };
         line.push(span(Role::Strong, format!("  {most}{}", score(result.gate))));
     }
     lines.push(line);
 }
 
-fn decided(step: u32, gate: &GateDecision, columns: usize, lines: &mut Lines) {
+fn decided(what: &str, gate: &GateDecision, columns: usize, lines: &mut Lines) {
     let (glyph, role) = verdict_mark(gate.verdict);
     lines.push(vec![
-        span(role, format!("{glyph} step {step} {}", verdict_word(gate.verdict))),
+        span(role, format!("{glyph} {what} {}", verdict_word(gate.verdict))),
         span(Role::Dim, format!("   candidate {}", short(&gate.candidate_hash))),
     ]);
     lines.extend(wrap_spans(&[span(Role::Text, gate.why.as_str())], columns));
@@ -340,15 +335,28 @@ fn interval_line(interval: (f64, f64), delta: Option<f64>, columns: usize, role:
     spans
 }
 
+/// All decisions of the gate, newest first: those of steps by number, those of stages as `e2 slow`.
 fn history(app: &App, lines: &mut Lines) {
-    let decided: Vec<_> =
-        app.state.steps.iter().rev().filter_map(|step| step.gate.as_ref().map(|gate| (step, gate))).collect();
+    let state = &app.state;
+    let of_steps = state
+        .steps
+        .iter()
+        .filter_map(|step| Some((step.at.step, false, step.at.step.to_string(), step.gate.as_ref()?)));
+    let of_stages = state.stages.iter().filter_map(|done| {
+        let name = done.stage.name().split([' ', '-']).next().unwrap_or_default();
+        let decision = done.stage.candidate().1?;
+        Some((done.at.step, true, format!("e{} {name}", done.at.epoch), decision))
+    });
+    let mut decided: Vec<_> = of_steps.chain(of_stages).collect();
     if decided.len() < 2 {
         return;
     }
+    decided.sort_by_key(|(step, staged, ..)| (*step, *staged));
+    let label = decided.iter().map(|(_, _, label, _)| label.len()).max().unwrap_or(0).max(4);
     lines.push(vec![span(Role::Title, "decisions")]);
-    lines.push(vec![span(Role::Faint, "  step    gate       Δ   interval            +    −   verdict")]);
-    for (step, gate) in decided {
+    let head = format!("  {:<label$}    gate       Δ   interval            +    −   verdict", "step");
+    lines.push(vec![span(Role::Faint, head)]);
+    for (_, _, name, gate) in decided.into_iter().rev() {
         let (glyph, role) = verdict_mark(gate.verdict);
         let (number, delta) =
             (bounded(&gate.candidate, gate.candidate.gate), bounded_gain(&gate.candidate, gate.current.gate));
@@ -356,7 +364,7 @@ fn history(app: &App, lines: &mut Lines) {
         let part = measured_part(&gate.candidate).map_or(String::new(), |part| format!(", {part}"));
         lines.push(vec![
             span(role, format!("{glyph} ")),
-            span(Role::Text, format!("{:<4} {number:>7}", step.at.step)),
+            span(Role::Text, format!("{name:<label$} {number:>7}")),
             span(role, format!(" {delta:>7}")),
             span(Role::Dim, format!("   {interval}")),
             span(Role::Good, format!(" {:>4}", gate.gained.len())),

@@ -4,7 +4,10 @@ mod curves;
 mod gate;
 mod logs;
 mod patch;
+mod proposal;
+mod result;
 mod rollouts;
+mod stage;
 mod steps;
 mod transcript;
 
@@ -16,7 +19,7 @@ use super::layout::{Class, Pane};
 use super::paint::{Canvas, Span, span, spans_width};
 use super::theme::Role;
 
-pub use steps::verdict_mark;
+pub use steps::{action_mark, verdict_mark};
 
 pub fn draw(app: &App, pane: Pane, area: Rect, canvas: &mut Canvas<'_>) {
     match pane {

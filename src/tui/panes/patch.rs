@@ -1,24 +1,28 @@
-//! Pane 4: the edits under review and the diff of the candidate they make, by change group.
+//! Pane 4: the proposals under review and the diff of the candidate they make, by change group.
 
 use ratatui::layout::Rect;
 
-use super::{frame, placeholder, waiting_words};
-use crate::domain::{Decision, EditOp, Phase, ReviewClose, ReviewMode, SourceType, StepRef, TimeoutPolicy};
-use crate::event::{ReviewEdit, ReviewState, RunStatus, StepState};
+use super::{frame, placeholder, proposal, waiting_words};
+use crate::domain::{Phase, Priority, ReviewClose, ReviewMode, StepRef, TimeoutPolicy, UpdateMode};
+use crate::event::{ReviewState, RunStatus, StepState};
 use crate::plain::{count, duration, edit_title};
-use crate::text::{DiffLine, Mark, wrap};
+use crate::text::{DiffLine, Mark};
 use crate::tui::app::{Anchor, App};
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, spans_width, window, wrap_spans};
-use crate::tui::patch_doc::{CONTEXT, DocRow, PatchDoc, Standing, as_decided};
+use crate::tui::patch_doc::{CONTEXT, DocRow, PatchDoc, Standing, as_decided, review_mode};
+use crate::tui::stages::Stage;
 use crate::tui::theme::Role;
 
 /// From this width on a row of the list has room for whole warnings.
 const WIDE: u16 = 70;
 /// Columns of the line-number gutter.
-const GUTTER: usize = 8;
+pub(super) const GUTTER: usize = 8;
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
+    if let Some(Stage::Between { epoch, kind }) = app.shown_stage() {
+        return super::stage::draw(app, epoch, kind, area, canvas);
+    }
     let (Some(step), Some(doc)) = (app.shown_step(), app.patch_doc()) else {
         let inner = frame(app, Pane::Patch, area, canvas, Vec::new(), &[]);
         return match app.shown_step() {
@@ -27,8 +31,8 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         };
     };
     let Some(review) = &step.review else { return };
-    let info = vec![span(Role::Dim, format!("step {}  {}", step.at.step, count(review.edits.len(), "edit")))];
-    let mut info = info;
+    let proposed = count(review.edits.len(), review_mode(review).noun());
+    let mut info = vec![span(Role::Dim, format!("step {}  {proposed}", step.at.step))];
     info.extend(standing_counts(&doc));
     let inner = frame(app, Pane::Patch, area, canvas, info, &status(app, review));
     if review.edits.is_empty() {
@@ -39,26 +43,28 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let list = Rect { height: list_rows.min(inner.height), ..inner };
     edit_list(app, step.at, review, &doc, selected, list, canvas);
     let rest = Rect { y: inner.y + list.height, height: inner.height - list.height, ..inner };
-    let rest = about(app, review, &doc, selected, rest, canvas);
+    let rest = about(app, step, review, &doc, selected, rest, canvas);
     if rest.height >= 2 {
-        diff(app, &doc, selected, rest, canvas);
+        diff(app, &doc, unchanged_words(step, review), selected, rest, canvas);
     }
 }
 
 fn proposing(app: &App, step: &StepState, area: Rect, canvas: &mut Canvas<'_>) {
+    let noun = app.state.info.as_ref().map_or("edit", |info| info.update_mode.noun());
     if step.record.is_some() {
-        return placeholder(canvas, area, &[&format!("Step {}: no edits proposed.", step.at.step)]);
+        return placeholder(canvas, area, &[&format!("Step {}: no {noun}s proposed.", step.at.step)]);
     }
     let edits: usize =
         step.analyses.iter().filter_map(|one| one.patch.as_ref()).map(|patch| patch.edits.len()).sum();
-    let first = match step.phase {
-        Some(Phase::Rollout) => format!("Step {}: rollouts run; no edit is proposed yet.", step.at.step),
-        _ => format!(
+    let first = if step.phase == Some(Phase::Rollout) {
+        format!("Step {}: rollouts run; no {noun} is proposed yet.", step.at.step)
+    } else {
+        format!(
             "Step {}: {} so far, {} proposed.",
             step.at.step,
             count(step.analyses.len(), "analysis").replace("analysiss", "analyses"),
-            count(edits, "edit")
-        ),
+            count(edits, noun)
+        )
     };
     let next = match app.ended() {
         true => "The run ended before the step selected any.",
@@ -137,16 +143,20 @@ fn edit_list(
             }
         };
         let mut right = Vec::new();
-        if !doc.trouble[index].is_empty() {
-            right.push(span(Role::Warn, "does not apply  "));
+        if let Some(word) = doc.trouble[index].split(':').next().filter(|word| !word.is_empty()) {
+            right.push(span(Role::Warn, format!("{word}  ")));
         }
         if doc.hidden[index] > 0 {
             let n = doc.hidden[index];
-            let words = if row.width >= WIDE { hides(n) } else { format!("hides {n}") };
+            let words = if row.width >= WIDE { proposal::hides(n) } else { format!("hides {n}") };
             right.push(span(Role::Warn, format!("{words}  ")));
         }
         if let Some(by) = &slot.by {
             right.push(span(Role::Dim, format!("{}  ", crate::text::truncate(&by.0, 16))));
+        }
+        if let Some(priority) = slot.edit.priority {
+            let role = if priority == Priority::High { Role::Warn } else { Role::Dim };
+            right.push(span(role, format!("{}  ", priority.name())));
         }
         let n = slot.edit.support_count;
         right.push(span(Role::Dim, format!("{n:>2} for")));
@@ -167,36 +177,19 @@ fn edit_list(
     }
 }
 
-/// What is to be said about the selected edit; gives the area left below.
+/// What is to be said about the selected proposal and the step; gives the area left below.
 fn about(
     app: &App,
+    step: &StepState,
     review: &ReviewState,
     doc: &PatchDoc,
     selected: usize,
     area: Rect,
     canvas: &mut Canvas<'_>,
 ) -> Rect {
-    let slot = &review.edits[selected];
-    let mut lines: Vec<Vec<Span>> = Vec::new();
     let columns = (area.width as usize).saturating_sub(2);
-    if let Decision::Reject { reason } = &slot.decision {
-        let why = if reason.is_empty() { "no reason given" } else { reason };
-        let wrapped = wrap_spans(&[span(Role::Bad, "rejected: "), span(Role::Text, why)], columns);
-        lines.extend(wrapped.into_iter().take(2));
-    }
-    if !doc.trouble[selected].is_empty() {
-        lines.push(vec![span(Role::Warn, doc.trouble[selected].as_str())]);
-    }
-    if doc.hidden[selected] > 0 {
-        let words = format!("{}: the text applied is not just what is shown", hides(doc.hidden[selected]));
-        lines.extend(wrap_spans(&[span(Role::Warn, words)], columns));
-    }
-    if app.patch.rationale {
-        lines.extend(rationale(slot, columns));
-    }
-    if doc.group_of(selected).is_none() {
-        lines.extend(own_text(slot, columns));
-    }
+    let mut lines = proposal::lines(app, review, doc, selected, columns);
+    lines.extend(proposal::of_step(app, step, columns));
     let room = area.height.saturating_sub(4);
     let lines = &lines[..lines.len().min(room as usize)];
     for (row, line) in rows_of(area).zip(lines) {
@@ -206,52 +199,23 @@ fn about(
     Rect { y: area.y + used, height: area.height - used, ..area }
 }
 
-fn hides(n: usize) -> String {
-    format!("hides {}", count(n, "control character"))
-}
-
-fn rationale(slot: &ReviewEdit, columns: usize) -> Vec<Vec<Span>> {
-    let source = match slot.edit.source_type {
-        SourceType::Failure => "from failures",
-        SourceType::Success => "from successes",
-    };
-    let why = if slot.edit.rationale.is_empty() { "(none given)" } else { slot.edit.rationale.as_str() };
-    let mut lines = wrap_spans(&[span(Role::Title, "why "), span(Role::Text, why)], columns);
-    lines.truncate(5);
-    let items = if slot.edit.motivated_by.is_empty() {
-        "(not recorded)".to_owned()
-    } else {
-        slot.edit.motivated_by.join(", ")
-    };
-    let words =
-        [span(Role::Title, "items "), span(Role::Dim, format!("{source}: ")), span(Role::Text, items)];
-    lines.extend(wrap_spans(&words, columns).into_iter().take(2));
-    lines
-}
-
-/// Old and new text of an edit that the diff does not show.
-fn own_text(slot: &ReviewEdit, columns: usize) -> Vec<Vec<Span>> {
-    let edit = as_decided(slot);
-    let mut lines = vec![vec![span(Role::Dim, "not in the candidate:")]];
-    let target = match edit.op {
-        // The anchor of an insertion stays.
-        EditOp::InsertAfter => ("after", Role::Dim),
-        _ => ("-", Role::Removed),
-    };
-    for (text, (sign, role)) in [(&edit.target, target), (&edit.content, ("+", Role::Added))] {
-        let clean = crate::text::sanitize(text.trim_end());
-        if !clean.is_empty() {
-            let wrapped = wrap(&clean, columns.saturating_sub(sign.len() + 1));
-            lines.extend(wrapped.into_iter().take(4).map(|line| vec![span(role, format!("{sign} {line}"))]));
+/// Why there is no change to show.
+fn unchanged_words(step: &StepState, review: &ReviewState) -> &'static str {
+    match (review_mode(review), &step.rewrite, &step.record) {
+        (UpdateMode::RewriteFromSuggestions, None, None) => {
+            "a rewrite carries the suggestions out after the review "
+        }
+        (UpdateMode::RewriteFromSuggestions, None, Some(_)) => "no rewrite came of the suggestions ",
+        (UpdateMode::Patch | UpdateMode::RewriteFromSuggestions | UpdateMode::FullRewriteMinibatch, ..) => {
+            "the candidate equals the current skill "
         }
     }
-    lines
 }
 
-fn diff(app: &App, doc: &PatchDoc, selected: usize, area: Rect, canvas: &mut Canvas<'_>) {
+fn diff(app: &App, doc: &PatchDoc, unchanged: &str, selected: usize, area: Rect, canvas: &mut Canvas<'_>) {
     let mut rows = rows_of(area);
     let Some(rule) = rows.next() else { return };
-    canvas.line(rule, &rule_words(doc, selected, rule.width));
+    canvas.line(rule, &rule_words(doc, unchanged, selected, rule.width));
     let room = area.height as usize - 1;
     let columns = (area.width as usize).saturating_sub(GUTTER).max(1);
     let wrapped = |line: &DiffLine| wrap_spans(&parts(line), columns);
@@ -305,7 +269,7 @@ fn fitting(heights: impl Iterator<Item = usize>, room: usize) -> usize {
     ends.take_while(|end| *end <= room).count()
 }
 
-fn folded_words(lines: usize) -> Vec<Span> {
+pub(super) fn folded_words(lines: usize) -> Vec<Span> {
     vec![
         span(Role::Faint, format!("{:GUTTER$}… {} · ", "", count(lines, "unchanged line"))),
         span(Role::Key, "t"),
@@ -313,14 +277,21 @@ fn folded_words(lines: usize) -> Vec<Span> {
     ]
 }
 
-fn rule_words(doc: &PatchDoc, selected: usize, width: u16) -> Vec<Span> {
+fn rule_words(doc: &PatchDoc, unchanged: &str, selected: usize, width: u16) -> Vec<Span> {
     let groups = doc.diff.groups.len();
     let mut words = vec![span(Role::Border, "── ")];
     if groups == 0 {
-        words.push(span(Role::Dim, "the candidate equals the current skill "));
+        words.push(span(Role::Dim, unchanged));
     } else {
+        let caused = doc.group_edits.iter().any(|edits| !edits.is_empty());
         let place = doc.group_of(selected).map_or("–".to_owned(), |group| (group + 1).to_string());
-        words.push(span(Role::Dim, format!("change {place} of {groups}  ")));
+        words.push(span(
+            Role::Dim,
+            match caused {
+                true => format!("change {place} of {groups}  "),
+                false => format!("{}  ", count(groups, "change")),
+            },
+        ));
         words.push(span(Role::Added, format!("+{} ", doc.diff.added())));
         words.push(span(Role::Removed, format!("−{} ", doc.diff.removed())));
     }
@@ -333,7 +304,7 @@ fn group_at(doc: &PatchDoc, line: usize) -> Option<usize> {
     doc.diff.groups.iter().position(|group| group.lines.contains(&line))
 }
 
-fn gutter(line: &DiffLine, first: bool, mine: bool) -> Vec<Span> {
+pub(super) fn gutter(line: &DiffLine, first: bool, mine: bool) -> Vec<Span> {
     let (sign, role) = match line.mark {
         Mark::Same => (" ", Role::Faint),
         Mark::Removed => ("-", Role::Removed),
@@ -345,7 +316,7 @@ fn gutter(line: &DiffLine, first: bool, mine: bool) -> Vec<Span> {
     vec![bar, span(Role::Faint, format!("{number} ")), span(role, format!("{sign} "))]
 }
 
-fn parts(line: &DiffLine) -> Vec<Span> {
+pub(super) fn parts(line: &DiffLine) -> Vec<Span> {
     line.parts
         .iter()
         .map(|(emphasised, text)| {

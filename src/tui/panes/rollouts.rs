@@ -8,13 +8,17 @@ use crate::text::{fit, sanitize, sanitize_line};
 use crate::tui::app::App;
 use crate::tui::layout::Pane;
 use crate::tui::live::{CallPhase, LiveCall};
-use crate::tui::paint::{Canvas, Span, rows_of, span, window};
+use crate::tui::paint::{Canvas, Span, rows_of, span, window, wrap_spans};
 use crate::tui::rows::{Row, RowBody};
 use crate::tui::stages::Stage;
 use crate::tui::theme::Role;
 
 /// From this inner width on there is room for reasons and streaming text.
 const WIDE: u16 = 60;
+/// Groups of attempts, in the order they are counted.
+const GROUPS: [&str; 9] = ["train", "deep", "prev", "curr", "current", "select", "base", "best", "last"];
+/// Those that must not be counted together with others.
+const APART: [&str; 4] = ["deep", "prev", "curr", "current"];
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let rows = app.rows();
@@ -25,10 +29,10 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     if !app.rollouts.filter.is_empty() {
         info.push(span(Role::Warn, format!(" /{}", app.rollouts.filter)));
     }
-    // The test holds two skills on the same items: each is counted, and its rows are marked.
-    let two_skills = app.shown_stage() == Some(Stage::Test);
+    // Several runs over the same items: each is counted, and its rows are marked.
+    let grouped = app.shown_stage() == Some(Stage::Test) || rows.iter().any(|row| APART.contains(&row.group));
     let counts = tally(&rows.iter().collect::<Vec<_>>());
-    let mut inner = frame(app, Pane::Rollouts, area, canvas, info, if two_skills { &[] } else { &counts });
+    let mut inner = frame(app, Pane::Rollouts, area, canvas, info, if grouped { &[] } else { &counts });
     if rows.is_empty() {
         let words = match app.shown_stage() {
             None => waiting_words(app),
@@ -37,9 +41,13 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         };
         return placeholder(canvas, inner, &[words]);
     }
-    if two_skills && inner.height > 1 {
-        canvas.line(inner, &per_skill(&rows));
-        inner = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
+    if grouped {
+        let counts = wrap_spans(&per_group(&rows), inner.width as usize);
+        let used = (counts.len() as u16).min(inner.height.saturating_sub(1)).min(2);
+        for (row, line) in rows_of(inner).zip(&counts[..used as usize]) {
+            canvas.line(row, line);
+        }
+        inner = Rect { y: inner.y + used, height: inner.height - used, ..inner };
     }
     let selected = app.selected_row(&rows);
     let visible = inner.height as usize;
@@ -47,7 +55,7 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let items = rows.iter().map(|row| crate::text::width(&sanitize_line(row.item))).max().unwrap_or(0);
     let item_width = items.clamp(8, if inner.width >= WIDE { 24 } else { 13 });
     for (area, (index, row)) in rows_of(inner).zip(rows.iter().enumerate().skip(first)) {
-        canvas.line(area, &line(app, row, item_width, inner.width, two_skills));
+        canvas.line(area, &line(app, row, item_width, inner.width, grouped));
         if index == selected {
             canvas.overlay_style(area, Role::Selection);
         }
@@ -55,16 +63,16 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
 }
 
 /// `base ✗100 · best ✓87 ✗13`.
-fn per_skill(rows: &[Row<'_>]) -> Vec<Span> {
+fn per_group(rows: &[Row<'_>]) -> Vec<Span> {
     let mut out = Vec::new();
-    for skill in ["base", "best"] {
-        let of_skill: Vec<&Row<'_>> = rows.iter().filter(|row| row.group == skill).collect();
-        if of_skill.is_empty() {
+    for group in GROUPS {
+        let of_group: Vec<&Row<'_>> = rows.iter().filter(|row| row.group == group).collect();
+        if of_group.is_empty() {
             continue;
         }
         let between = if out.is_empty() { "" } else { " · " };
-        out.push(span(Role::Dim, format!("{between}{skill} ")));
-        out.extend(tally(&of_skill));
+        out.push(span(Role::Dim, format!("{between}{group} ")));
+        out.extend(tally(&of_group));
     }
     out
 }

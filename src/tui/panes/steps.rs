@@ -206,10 +206,8 @@ fn between_line(app: &App, epoch: u32, kind: StageKind) -> Vec<Span> {
             line.push(span(Role::Dim, short_action(action)));
         }
     }
-    let newest = index + 1 == app.state.stages.len()
-        || app.state.stages[index + 1..].iter().all(|later| !later.stage.action().changes_skill());
-    if newest && action.changes_skill() && app.state.current_score_stale {
-        line.push(span(Role::Warn, " ≈ stale"));
+    if app.left_stale(index) {
+        line.push(span(Role::Warn, " ≈"));
     }
     line
 }
@@ -283,9 +281,9 @@ fn measured(score: Option<f64>, progress: Option<String>) -> Span {
     }
 }
 
-/// How far the newest evaluation of a stage is.
+/// How far the evaluations of a stage are.
 fn progress(app: &App, stage: Stage) -> Option<String> {
-    app.evals_of(stage).next_back().map(progress_of)
+    app.progress(stage).map(|(done, n)| format!("{done}/{n}"))
 }
 
 fn progress_of(eval: &EvalState) -> String {
