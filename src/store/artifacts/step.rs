@@ -26,7 +26,7 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
     if let Some(ranked) = &step.ranked {
         let mut told = ranked.as_payload(mode);
         if let Some(ranking) = &step.ranking {
-            told.insert("ranking_details".into(), json!(ranking));
+            told["ranking_details"] = json!(ranking);
         }
         output.json(&file("ranked_edits.json"), &told)?;
     }
