@@ -137,6 +137,9 @@ pub fn continuation(foreign: &ForeignRun, config: &Config, remeasure: bool) -> R
         &Successor {
             shape: Shape { epochs: plan.epochs, steps_per_epoch: plan.steps_per_epoch },
             seed: config.train.seed,
+            train: plan.train,
+            batch_size: plan.batch_size,
+            accumulation: config.train.accumulation,
             target: &config.model.target.model,
             seed_skill: seed.as_ref(),
             remeasure,

@@ -148,3 +148,63 @@ impl Continued {
         summary.into_iter().next().unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{MetaSkill, StageAction};
+
+    fn continued(last_epoch: u32, memories: &[(u32, &str)]) -> Continued {
+        let held = |text: &str| HeldSkill {
+            skill: Skill::new(text),
+            score: None,
+            origin: String::new(),
+            measured: Vec::new(),
+        };
+        let stage = |(epoch, content): &(u32, &str)| DoneStage {
+            at: StepRef { epoch: *epoch, step: 3 * epoch, step_in_epoch: 2 },
+            stage: EpochStage::MetaSkill(MetaSkill {
+                action: StageAction::WriteMetaSkill,
+                reasoning: String::new(),
+                content: (*content).to_owned(),
+                note: String::new(),
+            }),
+            current_hash: String::new(),
+            seconds: 0.0,
+        };
+        Continued {
+            folder: String::new(),
+            initial: Skill::new("seed"),
+            baseline: None,
+            last: StepRef { epoch: last_epoch, step: 3 * last_epoch, step_in_epoch: 2 },
+            current: held("current"),
+            best: held("best"),
+            best_step: 0,
+            steps: Vec::new(),
+            stages: memories.iter().map(stage).collect(),
+            skills: Vec::new(),
+            schedule_calls: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn only_the_memory_of_the_epoch_before_is_remembered() {
+        assert_eq!(continued(2, &[(1, "one")]).meta_skill(), "one");
+        assert_eq!(continued(2, &[(1, "one"), (2, "two")]).meta_skill(), "two");
+        assert_eq!(
+            continued(2, &[(1, "one"), (2, "")]).meta_skill(),
+            "",
+            "an epoch without one breaks the chain"
+        );
+        assert_eq!(continued(3, &[(1, "one")]).meta_skill(), "");
+        assert_eq!(continued(2, &[(1, "one"), (2, "two")]).stages_done().count(), 1);
+        assert_eq!(continued(3, &[(1, "one")]).stages_done().count(), 0);
+    }
+
+    #[test]
+    fn texts_that_are_not_known_are_not_made_up() {
+        let lost = continued(2, &[]);
+        assert_eq!((lost.before_stages(), lost.previous_epoch()), (None, None));
+    }
+}

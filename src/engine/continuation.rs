@@ -6,7 +6,7 @@ use crate::domain::{
     Continued, DoneStage, DoneStep, HeldSkill, LrControlMode, Rollout, Skill, StepRef, Verdict,
 };
 use crate::event::{EvalPurpose, ItemResult, RunState};
-use crate::store::foreign::{ForeignRun, ForeignStep, Standing};
+use crate::store::foreign::{ForeignRun, ForeignSettings, ForeignStep, Standing};
 
 /// How the new run divides its training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,10 @@ pub struct Shape {
 pub struct Successor<'a> {
     pub shape: Shape,
     pub seed: u64,
+    /// Training items, and how many of them a step draws, in how many batches.
+    pub train: usize,
+    pub batch_size: usize,
+    pub accumulation: usize,
     /// Name of the target model.
     pub target: &'a str,
     /// Stands in when the folder lacks the skill the run began with.
@@ -82,13 +86,7 @@ pub fn continuation(
             return Err(lost("first", "skills/skill_v0000.md, or name it as env.skill_init".into()));
         }
     };
-    if foreign.settings.seed.is_some_and(|seed| seed != successor.seed) {
-        warnings.push(format!(
-            "train.seed is {}, not {} as before: the batches to come are not those that run would have had",
-            successor.seed,
-            foreign.settings.seed.unwrap_or_default()
-        ));
-    }
+    warnings.extend(other_batches(foreign, successor));
     let state = RunState::fold(&imported_journal(foreign, ""));
     let rows_count = !successor.remeasure && foreign.settings.target == successor.target;
     let mut remarks = Vec::new();
@@ -139,6 +137,27 @@ pub fn continuation(
         folder,
     };
     Ok(Continuation { continued, remarks })
+}
+
+/// What makes the batches to come others than those the foreign run would have drawn.
+fn other_batches(foreign: &ForeignRun, successor: &Successor<'_>) -> Option<String> {
+    let ForeignSettings { seed, train_size, batch_size, accumulation, .. } = foreign.settings;
+    let now = |size: usize| size as u64;
+    let was = |size: Option<usize>| size.map(|size| size as u64);
+    let changed: Vec<String> = [
+        ("train.seed", seed, successor.seed),
+        // 0 stands for all items.
+        ("the number of training items", was(train_size).filter(|size| *size > 0), now(successor.train)),
+        ("train.batch_size", was(batch_size), now(successor.batch_size)),
+        ("train.accumulation", was(accumulation), now(successor.accumulation)),
+    ]
+    .into_iter()
+    .filter_map(|(name, was, now)| {
+        was.filter(|was| *was != now).map(|was| format!("{name} is {now}, not {was}"))
+    })
+    .collect();
+    let changed = (!changed.is_empty()).then(|| changed.join(", "))?;
+    Some(format!("{changed}: the batches to come are not those that run would have had"))
 }
 
 /// Where the last completed step lies, if it lies there in the new run too.

@@ -133,11 +133,18 @@ async fn an_imported_run_is_listed_shown_and_played() {
     for part in [
         "run old imported from ",
         "step 3: gate accepted, new best: 0.833 against 0.50 (2 gained, 0 lost)",
-        "epoch 2: slow update force accept",
+        "epoch 2: slow update",
         "test: base 0.00 → best 1.00, +1.00",
         "6 steps done",
     ] {
         assert!(played.out.contains(part), "{part} in {}", played.out);
+    }
+    let report = place.planish(&["report", "old"]);
+    assert_eq!(report.code, Some(0), "{report:?}");
+    for part in
+        ["imported from ", "step 2, edit 1", "step 4, edit 2", "epoch 1, slow update", "| 5 | 2 | 1.00 |"]
+    {
+        assert!(report.out.contains(part), "{part} in {}", report.out);
     }
     let attached = place.planish(&["attach", "old", "--plain"]);
     assert_eq!(attached.code, Some(0), "{attached:?}");
@@ -246,6 +253,8 @@ async fn a_run_goes_on_behind_the_last_step() {
         }
     }
     assert_eq!(rows[0]["tokens"]["rollout"]["calls"], old[0]["tokens"]["rollout"]["calls"]);
+    let report = place.planish(&["report", "new"]).out;
+    assert!(report.contains("behind its step 6") && report.contains("step 3, edit 1"), "{report}");
     let summary = read(&place.path("runs/new/summary.json"));
     assert_eq!((&summary["total_steps"], &summary["total_accepts"]), (&json!(9), &json!(4)));
     assert_eq!(summary["baseline_selection_hard"], 0.0);
@@ -276,6 +285,12 @@ async fn what_cannot_be_continued_is_refused_with_the_remedy() {
         resume(&place, &["-o", "train.num_epochs=4", "-o", "train.batch_size=5"]),
         "has 3 steps per epoch, but this configuration gives 2",
     );
+    // Other batches are no reason to refuse, but to say so.
+    let other = resume(&place, &["-o", "train.num_epochs=2", "-o", "train.seed=8"]);
+    assert_eq!(other.code, Some(0), "{other:?}");
+    assert!(other.err.contains("train.seed is 8, not 7: the batches to come are not those"), "{}", other.err);
+    assert!(other.out.contains("train.seed is 8, not 7"), "the log of the run says so too");
+    std::fs::remove_dir_all(place.path("runs/new")).unwrap();
     std::fs::remove_file(old.join("skills/skill_v0006.md")).unwrap();
     edit_file(&old.join("runtime_state.json"), "skills/skill_v0006.md", "gone.md");
     refused(resume(&place, &["-o", "train.num_epochs=3"]), "lacks the text of the current skill");

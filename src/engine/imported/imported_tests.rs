@@ -223,3 +223,71 @@ fn a_folder_with_hardly_anything_is_still_shown() {
         assert_eq!(decode_line(&encode_line(record).unwrap()).unwrap(), *record);
     }
 }
+
+/// Files that the recorded run lacks: accumulation, a learned budget, rewrites, notes, deep and meta reflection.
+#[test]
+fn the_other_modes_and_stages_are_shown_too() {
+    let copy = Copy::new();
+    let put = |name: &str, text: &str| {
+        let path = copy.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let step = "steps/step_0006";
+    for whole in ["rollout", "patches"] {
+        fs::remove_dir_all(copy.path(&format!("{step}/{whole}"))).unwrap();
+    }
+    for batch in [0, 1, 10] {
+        put(
+            &format!("{step}/batch_{batch}/rollout/results.jsonl"),
+            &format!("{{\"id\": \"q{batch}\", \"hard\": 1, \"soft\": 1}}\n"),
+        );
+        put(
+            &format!("{step}/batch_{batch}/patches/minibatch_succ_000.json"),
+            r#"{"patch": {"revise_suggestions": [{"type": "compress", "title": "T", "instruction": "I", "motivation": "M", "priority_hint": "high"}]}, "appendix_notes": [{"note": "n"}, "m", 4]}"#,
+        );
+    }
+    put(
+        &format!("{step}/batch_1/deep_reflect/probe.json"),
+        r#"{"reasoning": "r", "probe_instruction": "say why", "selected_examples": [{"id": "q1", "reference_fields": ["a"]}]}"#,
+    );
+    put(
+        &format!("{step}/batch_1/deep_reflect/rollout/results.jsonl"),
+        "{\"id\": \"q1\", \"hard\": 0, \"soft\": 0.5}\n",
+    );
+    put(
+        &format!("{step}/rewrite_result.json"),
+        r#"{"reasoning": "why", "change_summary": ["a"], "new_skill": "x"}"#,
+    );
+    put(&format!("{step}/appendix_notes.json"), r#"{"step_notes": ["n"], "appendix_after": ["n", "o"]}"#);
+    let text = fs::read_to_string(copy.path("history.json")).unwrap();
+    let mut rows: Value = serde_json::from_str(&text).unwrap();
+    rows[5]["lr_control_mode"] = "autonomous".into();
+    rows[5]["lr_decision"] = serde_json::json!({"learning_rate": 1, "raw_learning_rate": 2, "clamped": true});
+    fs::write(copy.path("history.json"), rows.to_string()).unwrap();
+    put(
+        "meta_reflect/epoch_02/meta_result.json",
+        r#"{"meta_summary": "S", "patch": {"edits": [{"op": "append", "content": "- M"}]}, "action": "accept_new_best", "gate_score": 1.0}"#,
+    );
+    put("meta_reflect/epoch_02/meta_candidate.md", "candidate of meta-reflection");
+    put("slow_update/epoch_09/slow_result.json", r#"{"action": "no_content"}"#);
+    let state = copy.state();
+    let last = &state.steps[5];
+    assert_eq!((last.rollouts.len(), &last.batch_starts), (3, &vec![0, 1, 2]));
+    let batches: Vec<_> = last.analyses.iter().map(|one| (one.batch, one.appendix_notes.len())).collect();
+    assert_eq!(batches, [(0, 2), (1, 2), (2, 2)]);
+    let proposal = &last.analyses[0].patch.as_ref().unwrap().edits[0];
+    assert_eq!(
+        (proposal.op.name(), proposal.target.as_str(), proposal.rationale.as_str()),
+        ("compress", "T", "M")
+    );
+    assert_eq!(last.probes[0].answer.examples[0].reference_fields, ["a"]);
+    assert_eq!(state.evals["s006/deep/b1"].results.len(), 1);
+    assert_eq!(last.lr_decision.as_ref().map(|decision| decision.clamped), Some(true));
+    assert_eq!(last.rewrite.as_ref().map(|rewrite| rewrite.change_summary.len()), Some(1));
+    let meta = state.stages.last().unwrap();
+    assert_eq!((meta.stage.name(), meta.stage.action()), ("meta-reflect", StageAction::AcceptNewBest));
+    assert!(
+        warnings(&state).iter().any(|told| told.contains("the stages of epoch 9 follow no recorded step"))
+    );
+}

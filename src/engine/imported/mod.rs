@@ -21,16 +21,14 @@ use tape::{Tape, imported_key};
 pub fn imported_journal(run: &ForeignRun, name: &str) -> Vec<Record> {
     let mut story = Story::begin(run, name);
     story.baseline();
-    let mut done = 0;
-    while done < run.steps.len() {
-        let epoch = run.steps[done].at.epoch;
-        let mut last = run.steps[done].at;
-        while let Some(step) = run.steps.get(done).filter(|step| step.at.epoch == epoch) {
-            story.step(step);
-            last = step.at;
-            done += 1;
+    for (place, step) in run.steps.iter().enumerate() {
+        story.step(step);
+        if run.steps[place + 1..].iter().all(|later| later.at.epoch != step.at.epoch) {
+            story.stages(step.at);
         }
-        story.stages(last);
+    }
+    for epoch in run.epochs.keys().filter(|epoch| run.steps.iter().all(|step| step.at.epoch != **epoch)) {
+        story.tape.warn(format!("the stages of epoch {epoch} follow no recorded step; left out"));
     }
     story.end()
 }
