@@ -140,14 +140,18 @@ pub fn by_flat_name(flat: &str) -> Option<&'static Key> {
     KEYS.get(&*in_own_words(flat)).copied()
 }
 
-/// Other spellings of a key, with their sections where they have one.
+/// Other spellings of a key that SkillOpt has, with their sections where they have one.
 pub fn spellings(key: &str) -> Vec<String> {
     let mut all: Vec<String> =
         MOVED.iter().filter(|(_, path)| *path == key).map(|(moved, _)| (*moved).to_owned()).collect();
-    let section = key.rsplit_once('.').map_or("", |(section, _)| section);
     let flat = flat_name(key);
-    if section.starts_with("model.") {
-        all.push(format!("model.{flat}"));
+    if let Some((role, name)) = key.strip_prefix("model.").and_then(|rest| rest.split_once('.')) {
+        // What both roles share under `model` has a name of its own for each role there.
+        if name != "model" && keys::find(&format!("model.{name}")).is_some() {
+            all.push(format!("model.{role}_{name}"));
+        } else if name == "model" {
+            all.push(flat);
+        }
     } else if FLAT.iter().any(|(_, path)| *path == key) {
         all.push(flat);
     }

@@ -4,15 +4,18 @@
 use toml::Value;
 
 use super::Config;
+use super::aliases::canonical_word;
 use super::backends::Backend;
 use super::error::Origin;
 use super::layer::{Entry, Layers};
 use super::{keys, roles};
 
+const ROLES: [&str; 2] = ["optimizer", "target"];
+
 pub fn derive(layers: &mut Layers) {
-    backends(layers);
-    for role in ["optimizer", "target"] {
-        model(layers, role);
+    let filled = backends(layers);
+    for (role, filled) in ROLES.into_iter().zip(filled) {
+        model(layers, role, filled);
     }
     budget_control(layers);
 }
@@ -40,22 +43,24 @@ impl Layers {
     }
 }
 
-/// A role that somebody gave a backend keeps it.
-fn backends(layers: &mut Layers) {
+/// Fills roles from the label; a role that somebody gave a backend keeps it. Which roles were filled.
+fn backends(layers: &mut Layers) -> [bool; 2] {
     let Some(Entry { value: Value::String(label), origin }) = layers.entries.get("model.backend") else {
-        return;
+        return [false; 2];
     };
-    if label.is_empty() {
-        return;
-    }
     let (label, origin) = (label.clone(), origin.clone());
-    let filled = roles::role_backends(&label, None, None);
-    for (role, backend) in ["optimizer", "target"].into_iter().zip(filled) {
+    let from_label = roles::role_backends(&label, None, None);
+    let mut filled = [false; 2];
+    for ((role, backend), filled) in ROLES.into_iter().zip(from_label).zip(&mut filled) {
         let key = format!("model.{role}.backend");
-        let Some(backend) = Backend::from_word(&backend) else { continue };
+        let backend = canonical_word(&key, Backend::WORDS, &backend).unwrap_or_default();
         match layers.entries.get(key.as_str()) {
-            None => layers.follow(&key, backend.word(), origin.clone()),
-            Some(own) if origin == Origin::CommandLine && own.value.as_str() != Some(backend.word()) => {
+            _ if label.is_empty() => {}
+            None => {
+                layers.follow(&key, backend, origin.clone());
+                *filled = true;
+            }
+            Some(own) if origin == Origin::CommandLine && own.value.as_str() != Some(backend) => {
                 let text = format!(
                     "{origin}: model.backend: has no effect on {key}, which is set itself ({})",
                     own.origin
@@ -65,13 +70,14 @@ fn backends(layers: &mut Layers) {
             Some(_) => {}
         }
     }
+    filled
 }
 
-/// A backend with models of its own has one of them.
-fn model(layers: &mut Layers, role: &str) {
-    let key = format!("model.{role}.model");
-    let backend =
-        layers.text(&format!("model.{role}.backend")).and_then(Backend::from_word).unwrap_or_default();
+/// A backend with models of its own has one of them. A stock model gives way to it unless both were chosen in one place,
+/// as in the configuration that a run keeps, or the model on the command line.
+fn model(layers: &mut Layers, role: &str, filled: bool) {
+    let (key, backend_key) = (format!("model.{role}.model"), format!("model.{role}.backend"));
+    let backend = layers.text(&backend_key).and_then(Backend::from_word).unwrap_or_default();
     let Some(default) = roles::own_model(backend) else { return };
     let minimax = [format!("model.{role}.minimax_model"), "model.minimax_model".to_owned()];
     let configured = minimax.iter().filter_map(|key| layers.text(key)).find(|model| !model.is_empty());
@@ -79,20 +85,21 @@ fn model(layers: &mut Layers, role: &str) {
         (Backend::MinimaxChat, Some(model)) => model.to_owned(),
         _ => default.to_owned(),
     };
-    match layers.entries.get(key.as_str()) {
-        None => layers.follow(&key, &model, Origin::BuiltIn),
-        Some(Entry { origin: Origin::CommandLine, .. }) => {}
-        Some(Entry { value, origin }) if value.as_str().is_some_and(roles::is_stock_model) => {
-            let origin = origin.clone();
-            let shown = if model.is_empty() { "its own choice" } else { &model };
-            layers.warnings.push(format!(
-                "{origin}: {key}: no model of {}, which gets {shown}; give -o {key}=… to have another",
-                backend.word()
-            ));
-            layers.follow(&key, &model, origin);
-        }
-        Some(_) => {}
+    let Some(Entry { value, origin }) = layers.entries.get(key.as_str()) else {
+        return layers.follow(&key, &model, Origin::BuiltIn);
+    };
+    let together = !filled
+        && layers.entries.get(backend_key.as_str()).is_some_and(|backend| backend.origin.is_layer_of(origin));
+    if together || *origin == Origin::CommandLine || !value.as_str().is_some_and(roles::is_stock_model) {
+        return;
     }
+    let origin = origin.clone();
+    let shown = if model.is_empty() { "its own choice" } else { &model };
+    layers.warnings.push(format!(
+        "{origin}: {key}: no model of {}, which gets {shown}; give -o {key}=… to have another",
+        backend.word()
+    ));
+    layers.follow(&key, &model, origin);
 }
 
 /// Whole candidates have no edit budget.

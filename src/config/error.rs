@@ -17,6 +17,16 @@ pub enum Origin {
     CommandLine,
 }
 
+impl Origin {
+    /// Both values were written in one file, or both on the command line.
+    pub fn is_layer_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Origin::File { path, .. }, Origin::File { path: other, .. }) => path == other,
+            _ => self == other,
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -91,6 +91,18 @@ pub enum UsedBy {
     NotYet,
 }
 
+impl UsedBy {
+    /// The backends or benchmarks, for people; empty: none in particular.
+    pub fn names(self) -> String {
+        let names: Vec<&str> = match self {
+            Self::Everyone | Self::NotYet => Vec::new(),
+            Self::Backends(backends) => backends.iter().map(|backend| backend.word()).collect(),
+            Self::Benchmarks(benchmarks) => benchmarks.iter().map(|benchmark| benchmark.word()).collect(),
+        };
+        names.join(" or ")
+    }
+}
+
 /// One row of the registry.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {

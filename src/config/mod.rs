@@ -1,6 +1,7 @@
-//! Typed configuration: sections (`settings`), the key registry (`keys`), layers with origins (`layer`, `load`),
-//! validation (`value`, `rules`), what a resume may change (`change`), the printed reference (`reference`).
-//! Holds names of secrets, never secrets.
+//! Typed configuration: sections (`settings`, `backends`, `benchmarks`), the key registry (`keys`), other spellings of
+//! keys and words (`aliases`), layers with origins (`layer`, `load`), values that follow from others (`derive`, `roles`),
+//! validation (`value`, `rules`), what a resume may change (`change`), the printed reference (`reference`), the import of
+//! SkillOpt's files (`skillopt`). Holds names of secrets, never secrets.
 
 mod aliases;
 mod backends;

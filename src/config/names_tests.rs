@@ -84,6 +84,12 @@ fn unknown_words_are_errors_everywhere() {
 
 #[test]
 fn keys_are_refused_with_the_variable_to_use_and_never_shown() {
+    let told = demo("search_auth_env = \"Bearer hidden-4\"\n").told(&[]);
+    assert!(
+        told[0].starts_with("run.toml:7: env.search_auth_env: no name of an environment variable"),
+        "{told:?}"
+    );
+    assert!(!told[0].contains("hidden"), "{told:?}");
     let folder = demo("[model]\nazure_openai_api_key = \"sk-hidden-1\"\nminimax_api_key = \"\"\n");
     let told =
         folder.told(&["model.optimizer_qwen_chat_api_key=sk-hidden-2", "model.target.api_key=sk-hidden-3"]);
@@ -146,19 +152,30 @@ fn one_label_fills_the_roles_that_name_no_backend() {
 }
 
 #[test]
-fn a_stock_model_gives_way_to_the_backend_s_own_unless_the_command_line_named_it() {
-    let model = "backend = \"qwen\"\ntarget.model = \"gpt-5.5\"\noptimizer.backend = \"edit_search\"\nmodel_file = \"/dev/null\"\n";
-    // /dev/null is no regular file: leave the file out of the question.
-    let model = model.replace("model_file = \"/dev/null\"\n", "worker_command = [\"w\"]\n");
-    let (loaded, ..) = backends(&model, &[]).unwrap();
+fn a_stock_model_gives_way_to_the_backend_s_own_unless_both_were_chosen_together() {
+    let model = "backend = \"qwen\"\ntarget.model = \"gpt-5.5\"\noptimizer.backend = \"edit_search\"\n\
+                 worker_command = [\"w\"]\n";
+    let (loaded, ..) = backends(model, &[]).unwrap();
     assert_eq!(loaded.config.model.target.model, "Qwen/Qwen3.5-4B");
     assert!(
         loaded.warnings[0].contains("model.target.model: no model of qwen_chat, which gets Qwen/Qwen3.5-4B")
     );
-    let (loaded, ..) = backends(&model, &["model.target=gpt-5.5"]).unwrap();
-    assert_eq!(loaded.config.model.target.model, "gpt-5.5");
-    let (loaded, ..) = backends(&model, &["model.backend=minimax", "model.minimax_model=M9"]).unwrap();
+    let (loaded, ..) = backends(model, &["model.backend=minimax", "model.minimax_model=M9"]).unwrap();
     assert_eq!(loaded.config.model.target.model, "M9");
+    // Named on the command line, and in what the run keeps of that.
+    let (loaded, ..) = backends(model, &["model.target=gpt-5.5"]).unwrap();
+    assert_eq!(loaded.config.model.target.model, "gpt-5.5");
+    let folder = Folder::new(&[("run.toml", &loaded.config.resolved_toml().unwrap())]);
+    assert_eq!(folder.load(&[]).unwrap().config, loaded.config);
+    let (loaded, ..) = backends(
+        "target.backend = \"local\"\ntarget.model = \"gpt-5.5\"\noptimizer.backend = \"edit_search\"\n",
+        &["model.target.backend=claude_chat", "model.worker_command=[\"w\"]"],
+    )
+    .unwrap();
+    assert_eq!(
+        loaded.config.model.target.model, "claude-sonnet-4-6",
+        "the model was chosen for another backend"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Config;
 use super::aliases;
-use super::keys::{self, Key, Kind};
+use super::keys::{self, Key, Kind, UsedBy};
 
 /// A complete config file with every key at its default and its meaning as a comment. It loads as it is printed,
 /// up to the keys that have no default.
@@ -27,7 +27,7 @@ pub fn reference_toml() -> String {
         } else {
             format!("({})", key.kind.name())
         };
-        let _ = writeln!(out, "# {} {kind}{limits}", key.doc);
+        let _ = writeln!(out, "# {} {kind}{limits}{}", key.doc, only(key));
         let also = also(key);
         if !also.is_empty() {
             let _ = writeln!(out, "# Also written: {}.", also.join(", "));
@@ -38,6 +38,16 @@ pub fn reference_toml() -> String {
         };
     }
     out
+}
+
+/// Who alone uses a key, as a sentence.
+fn only(key: &Key) -> String {
+    match key.used_by {
+        UsedBy::Everyone => String::new(),
+        UsedBy::Backends(_) => format!(" Only for the backend {}.", key.used_by.names()),
+        UsedBy::Benchmarks(_) => format!(" Only for the benchmark {}.", key.used_by.names()),
+        UsedBy::NotYet => " Not used by this version.".into(),
+    }
 }
 
 /// Other spellings of a key and of its values.
@@ -61,6 +71,7 @@ pub fn reference_json() -> Value {
         row.insert("doc".into(), json!(key.doc));
         row.insert("safe_on_resume".into(), json!(key.safe_on_resume));
         row.insert("also".into(), json!(also(key)));
+        row.insert("only_for".into(), json!(key.used_by.names()));
         Value::Object(row)
     });
     Value::Array(rows.collect())

@@ -112,13 +112,7 @@ impl Rules<'_> {
             | Backend::CopilotExec => {}
         }
         if !role.api_key_env.is_empty() {
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            if !role.api_key_env.chars().all(plain)
-                || role.api_key_env.starts_with(|c: char| c.is_ascii_digit())
-            {
-                let remedy = "give the variable's name, never the key itself";
-                self.refuse(&key("api_key_env"), "no name of an environment variable", remedy);
-            }
+            self.variable(&key("api_key_env"), &role.api_key_env);
             if !role.api_key_file.is_empty() {
                 self.refuse(&key("api_key_file"), "set together with api_key_env", "keep one of the two");
             }
@@ -242,12 +236,23 @@ impl Rules<'_> {
         }
     }
 
+    fn variable(&mut self, key: &str, name: &str) {
+        if !is_variable_name(name) {
+            let remedy = "give the variable's name, never the key itself";
+            self.refuse(key, "no name of an environment variable", remedy);
+        }
+    }
+
     fn benchmark(&mut self) {
         let (env, target) = (&self.config.env.benchmark, self.config.model.target.backend);
         let is_program = matches!(
             target,
             Backend::CodexExec | Backend::ClaudeCodeExec | Backend::CursorExec | Backend::CopilotExec
         );
+        let search_auth = &env.search_auth_env;
+        if !search_auth.is_empty() {
+            self.variable("env.search_auth_env", search_auth);
+        }
         let one_call = matches!(env.mode, SheetMode::Unset | SheetMode::Single);
         if env.name == Benchmark::Spreadsheetbench && is_program && !one_call {
             let problem = format!("the target {} solves a task in one go", target.word());
@@ -259,19 +264,17 @@ impl Rules<'_> {
     fn unused(&mut self) {
         let roles = [self.config.model.target.backend, self.config.model.optimizer.backend];
         let benchmark = self.config.env.benchmark.name;
-        let words = |words: Vec<&str>| words.join(" or ");
         for key in keys::keys() {
             if key.used_by == UsedBy::Everyone || !self.is_set(key.path) {
                 continue;
             }
+            let names = key.used_by.names();
             let text = match key.used_by {
                 UsedBy::Backends(used_by) if !roles.iter().any(|role| used_by.contains(role)) => {
-                    let names = used_by.iter().map(|backend| backend.word()).collect();
-                    format!("not used, since no role has the backend {}", words(names))
+                    format!("not used, since no role has the backend {names}")
                 }
                 UsedBy::Benchmarks(used_by) if !used_by.contains(&benchmark) => {
-                    let names = used_by.iter().map(|benchmark| benchmark.word()).collect();
-                    format!("not used, since env.name is not {}", words(names))
+                    format!("not used, since env.name is not {names}")
                 }
                 UsedBy::NotYet => "not used by this version".to_owned(),
                 UsedBy::Everyone | UsedBy::Backends(_) | UsedBy::Benchmarks(_) => continue,
@@ -319,6 +322,12 @@ impl Rules<'_> {
         };
         keys::keys().filter(is_used).flat_map(paths).filter(|(_, path)| !path.is_empty()).collect()
     }
+}
+
+/// What may name an environment variable here; a key of a server hardly ever does.
+pub fn is_variable_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.chars().all(plain) && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// A run's name is one plain folder name.

@@ -23,6 +23,13 @@ pub struct GateScore {
     pub done: usize,
 }
 
+impl GateScore {
+    /// Higher than `best`, with a score for every item.
+    pub fn beats(&self, best: f64) -> bool {
+        self.done == self.n && self.gate > best
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Edit, Patch, Priority, SourceType, UpdateMode};
+use super::{Edit, Patch, SourceType, UpdateMode};
 
 /// Longest quotation in a short form, in characters.
 const SHORT: usize = 200;
@@ -65,16 +65,6 @@ impl Patch {
     pub fn as_payload(&self, mode: UpdateMode) -> Value {
         let items: Vec<Value> = self.edits.iter().map(|edit| edit.as_item(mode)).collect();
         json!({"reasoning": self.reasoning, mode.items_key(): items})
-    }
-}
-
-impl Priority {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
-        }
     }
 }
 

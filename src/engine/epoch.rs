@@ -144,7 +144,7 @@ impl Run {
             return Ok((StageAction::SkipNoChange, None, Usage::default()));
         }
         let place = format!("e{:02}/{stage}", at.epoch);
-        let mut usage = self.rescore_if_stale(at, format!("{place}/rescore")).await?;
+        let mut usage = self.rescore_if_stale(at, format!("{place}/rescore"), at.step).await?;
         let path = format!("{place}/eval");
         let evaluation = self.evaluate_candidate(at, purpose, path.clone(), path, candidate).await?;
         usage += evaluation.usage;

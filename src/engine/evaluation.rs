@@ -172,7 +172,8 @@ impl Running<'_> {
     fn take_off(&mut self) -> Result<(), Stop> {
         let left = self.order.len() - self.done;
         let size = self.curtailment.as_ref().map_or(left, Curtailment::next_flight).min(left);
-        for index in self.order[self.done..self.done + size].to_vec() {
+        for place in self.done..self.done + size {
+            let index = self.order[place];
             let (key, pending) = self.start_item(index)?;
             self.flight.push((index, key, pending));
         }

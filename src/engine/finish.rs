@@ -45,7 +45,7 @@ impl Run {
         let current = self.current.clone();
         let purpose = EvalPurpose::FinalSelection;
         let evaluation = self.measure(at, purpose, id.clone(), id, &current, None).await?;
-        let promoted = evaluation.complete() && evaluation.score.gate > self.best_score.gate;
+        let promoted = evaluation.score.beats(self.best_score.gate);
         if promoted {
             self.best = current;
             self.best_score = evaluation.score.clone();

@@ -74,7 +74,8 @@ impl Run {
             return Ok(Verdict::SkipNoChange);
         }
         self.phase(at, Phase::Evaluate)?;
-        let usage = self.rescore_if_stale(at, format!("s{:03}/rescore", at.step)).await?;
+        let since = at.step.saturating_sub(1);
+        let usage = self.rescore_if_stale(at, format!("s{:03}/rescore", at.step), since).await?;
         found.spend("evaluation", usage);
         let (id, path) = (format!("s{:03}", at.step), format!("{}/eval", at.path()));
         let purpose = crate::event::EvalPurpose::Candidate;

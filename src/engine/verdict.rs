@@ -13,14 +13,25 @@ use crate::optim::{appendix_notes, consolidated_notes, shorter, union_notes, wit
 
 impl Run {
     /// Measures the current skill again if it was changed outside the gate, so that no verdict rests on a score of
-    /// another text.
-    pub(super) async fn rescore_if_stale(&mut self, at: StepRef, id: String) -> Result<Usage, Stop> {
+    /// another text. A text that turns out better than the best is the best: it was current since step `since`.
+    pub(super) async fn rescore_if_stale(
+        &mut self,
+        at: StepRef,
+        id: String,
+        since: u32,
+    ) -> Result<Usage, Stop> {
         if !self.stale || !self.shop.config.evaluation.use_gate {
             return Ok(Usage::default());
         }
         let current = self.current.clone();
         let evaluation = self.measure(at, EvalPurpose::Rescore, id.clone(), id, &current, None).await?;
         let usage = evaluation.usage;
+        if evaluation.score.beats(self.best_score.gate) {
+            self.best = current;
+            self.best_score = evaluation.score.clone();
+            self.best_step = since;
+            self.best_origin.clone_from(&self.current_origin);
+        }
         self.current_evaluation = evaluation;
         self.stale = false;
         Ok(usage)

@@ -170,7 +170,12 @@ impl RunState {
             }
             Event::AppendixUpdated { at, flush, skill } => {
                 self.remember(skill, at.step, true);
-                self.step_mut(*at, now).appendix = Some(flush.clone());
+                if at.step == 0 {
+                    self.current_hash.clone_from(&skill.hash);
+                    self.current_score_stale = true;
+                } else {
+                    self.step_mut(*at, now).appendix = Some(flush.clone());
+                }
             }
             Event::EpochStageFinished { at, stage, current, best_hash, stale, usage: _ } => {
                 self.stage_finished(*at, stage);
@@ -236,6 +241,13 @@ impl RunState {
                             }
                             self.current_score = Some(score.gate);
                             self.current_score_stale = false;
+                            // What a continued run measures before its first step decides nothing.
+                            let before_a_verdict = state.at.step > 0;
+                            if before_a_verdict && score.beats(self.best_score.unwrap_or(f64::NEG_INFINITY)) {
+                                self.best_hash.clone_from(&state.skill_hash);
+                                self.best_score = Some(score.gate);
+                                self.best_step = last_finished(&self.steps);
+                            }
                         }
                         EvalPurpose::RescoreBest => self.best_score = Some(score.gate),
                         _ => {}
@@ -258,6 +270,8 @@ impl RunState {
                 self.best_score = Some(record.best_score);
                 self.best_step = record.best_step;
                 let step = self.step_mut(record.at, now);
+                // A budget that nobody named is not an answer, only a decision of the step.
+                step.lr_decision.clone_from(&record.lr_decision);
                 step.current_hash.clone_from(current_hash);
                 step.record = Some((**record).clone());
                 step.finished_at = Some(now);
@@ -368,6 +382,11 @@ impl RunState {
             review.deadline = review.timeout_s.map(|seconds| now + seconds * 1000);
         }
     }
+}
+
+/// The last step that has a record; 0 before the first.
+fn last_finished(steps: &[StepState]) -> u32 {
+    steps.iter().rev().find(|step| step.record.is_some()).map_or(0, |step| step.at.step)
 }
 
 /// The update mode of a resolved configuration; journals without one edit the text.

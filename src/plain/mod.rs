@@ -19,6 +19,6 @@ pub use render::PlainRenderer;
 pub use report::{origin_summary, report, report_json};
 pub use stages::{
     STALE, action_words, appendix_words, budget_words, category_words, pair_counts, pair_words, proposals,
-    sample_words, stage_line,
+    sample_words, stage_line, stage_summary,
 };
 pub use table::{Align, Column, left, markdown, markdown_table, right, text_table};

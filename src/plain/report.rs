@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::describe::{bounded, count, score, test_line, tokens, verdict_word};
 use super::lineage::{EditOrigin, Lineage, Origin, OriginStage, lineage};
+use super::stages::{action_words, pair_words, sample_words, stage_summary};
 use super::table::{markdown, markdown_table};
-use crate::domain::{Origin as RunOrigin, SourceType};
+use crate::domain::{EpochStage, Origin as RunOrigin, SourceType};
 use crate::event::{RunState, RunStatus, StageState, StepState};
 use crate::text::{sanitize_line, truncate};
 
@@ -54,8 +55,9 @@ pub fn report_json(state: &RunState) -> Value {
     };
     let step = |step: &StepState| json!({"record": step.record, "gate": step.gate});
     let stage = |found: &StageState| {
-        let (name, action) = (found.stage.name(), found.stage.action());
-        json!({"at": found.at, "stage": name, "action": action, "current_hash": found.current_hash})
+        let mut told = stage_summary(found);
+        told["current_hash"] = json!(found.current_hash);
+        told
     };
     json!({
         "run": state.info.as_ref().map(|info| &info.name),
@@ -69,6 +71,9 @@ pub fn report_json(state: &RunState) -> Value {
         "best_step": state.best_step,
         "current_score": state.current_score,
         "current_score_stale": state.current_score_stale,
+        "final_selection": state.final_selection.as_ref().map(|(score, promoted)| {
+            json!({ "score": score.gate, "promoted": promoted })
+        }),
         "test": state.test,
         "steps": state.steps.iter().filter(|step| step.record.is_some()).map(step).collect::<Vec<_>>(),
         "stages": state.stages.iter().map(stage).collect::<Vec<_>>(),
@@ -131,6 +136,10 @@ fn result(state: &RunState) -> Vec<String> {
         let folder = markdown(&continued.folder);
         out.insert(0, format!("- Continues {folder} behind its step {}", continued.last.step));
     }
+    if let Some((last, promoted)) = &state.final_selection {
+        let verdict = if *promoted { "it became the best" } else { "not above the best" };
+        out.push(format!("- Final selection: the last skill has {}, {verdict}", score(last.gate)));
+    }
     if let Some(test) = &state.test {
         let changed = format!("{} gained, {} lost", test.gained, test.lost);
         out.push(format!("- Test: {}; {changed} (95 % interval, paired by item)", test_line(test)));
@@ -188,10 +197,25 @@ fn steps(state: &RunState) -> Vec<String> {
 
 fn stages(state: &RunState) -> Vec<String> {
     let row = |found: &StageState| {
-        vec![found.at.epoch.to_string(), found.stage.name().to_owned(), words(found.stage.action().name())]
+        let gate = found.stage.candidate().1;
+        let (pairs, sample) = match &found.stage {
+            EpochStage::SlowUpdate(found) => (pair_words(found), sample_words(found)),
+            EpochStage::MetaSkill(_) | EpochStage::MetaReflect(_) => (None, None),
+        };
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+        vec![
+            found.at.epoch.to_string(),
+            found.stage.name().to_owned(),
+            action_words(found.stage.action()).to_owned(),
+            or_none(gate.map(|gate| bounded(&gate.candidate, gate.candidate.gate))),
+            or_none(gate.map(|gate| format!("{:.3}", gate.current.gate))),
+            or_none(pairs),
+            or_none(sample),
+        ]
     };
     let rows: Vec<Vec<String>> = state.stages.iter().map(row).collect();
-    if rows.is_empty() { Vec::new() } else { markdown_table(&["Epoch", "Stage", "Action"], &rows) }
+    let head = ["Epoch", "Stage", "Outcome", "Candidate", "Current", "Compared", "Train score"];
+    if rows.is_empty() { Vec::new() } else { markdown_table(&head, &rows) }
 }
 
 /// Every line of the skill with where it came from, and what it was before.

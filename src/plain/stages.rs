@@ -1,11 +1,14 @@
 //! Words for the stages between epochs and for proposals of any update mode. Owns wording only.
 
+use serde_json::{Value, json};
+
 use crate::domain::{
     AppendixFlush, ComparisonPair, Edit, EpochStage, LrDecision, PairCategory, SlowUpdate, StageAction,
     UpdateMode,
 };
 
 use super::describe::{count, score, signed};
+use crate::event::StageState;
 
 /// What is said wherever the stored score of the current skill is that of an earlier text.
 pub const STALE: &str = "changed outside the gate; measured again before the next verdict";
@@ -98,6 +101,29 @@ pub fn appendix_words(flush: &AppendixFlush) -> String {
     };
     let new = count(flush.added, "new note");
     format!("appendix: {new}, {} in all{consolidated}", flush.appendix_after.len())
+}
+
+/// A finished stage between two epochs as data; no text of a model.
+pub fn stage_summary(done: &StageState) -> Value {
+    let (_, decision) = done.stage.candidate();
+    let mut row = json!({
+        "epoch": done.at.epoch,
+        "stage": done.stage.name(),
+        "action": done.stage.action(),
+        "score": decision.map(|decision| decision.candidate.gate),
+        "against": decision.map(|decision| decision.current.gate),
+    });
+    if let EpochStage::SlowUpdate(found) = &done.stage {
+        let [improved, regressed, failed, passed] = pair_counts(&found.pairs);
+        row["prev_hard"] = json!(found.prev_hard);
+        row["curr_hard"] = json!(found.curr_hard);
+        if !found.pairs.is_empty() {
+            row["pairs"] = json!({
+                "improved": improved, "regressed": regressed, "failed_twice": failed, "passed_twice": passed,
+            });
+        }
+    }
+    row
 }
 
 /// What the optimizer allows: `budget from the optimizer: 2 of 5 (it asked for 7), confidence high`.

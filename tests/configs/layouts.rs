@@ -253,7 +253,8 @@ fn what_others_wrote_cannot_break_out_of_a_comment() {
 fn addresses_with_passwords_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("odd.yaml");
-    let text = "qwen_chat_base_url: https://me:hush@host/v1\nazure_openai_endpoint: https://me:hush@azure\n";
+    let text = "qwen_chat_base_url: https://me:hush@host/v1\nazure_openai_endpoint: https://me:hush@azure\n\
+                search_auth_env: Bearer hush\n";
     std::fs::write(&file, text).unwrap();
     let imported = import(&file, &[], None).unwrap();
     assert!(!imported.toml.contains("hush"), "{}", imported.toml);
@@ -267,4 +268,30 @@ fn addresses_with_passwords_are_left_out() {
         "{}",
         imported.toml
     );
+}
+
+#[test]
+fn every_key_of_the_shipped_configurations_is_known() {
+    for name in [
+        "_base_",
+        "alfworld",
+        "docvqa",
+        "features",
+        "livemathematicianbench",
+        "officeqa",
+        "searchqa",
+        "spreadsheetbench",
+    ] {
+        let file = if name == "features" { "soft_gate" } else { "default" };
+        let source = project("tests/configs/skillopt").join(format!("{name}/{file}.yaml"));
+        let imported = import(&source, &[], None).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(imported.left_out, 0, "{}", imported.toml);
+        let table: toml::Table = imported.toml.parse().unwrap();
+        let env = table["env"].as_table().unwrap();
+        match name {
+            "_base_" => assert!(!env.contains_key("name"), "{}", imported.toml),
+            "features" => assert_eq!(table["evaluation"]["gate_metric"].as_str(), Some("soft")),
+            name => assert_eq!(env["name"].as_str(), Some(name)),
+        }
+    }
 }

@@ -502,6 +502,18 @@ fn words_of_stages_and_modes() {
     insta::assert_snapshot!(out);
 }
 
+#[test]
+fn the_report_tells_stages_and_the_final_selection() {
+    let state = planish::event::RunState::fold(&fixture::epochs::ended().records);
+    let text = planish::plain::report(&state).join("\n");
+    let part = |title: &str| text.split("\n## ").find(|part| part.starts_with(title)).unwrap().to_owned();
+    insta::assert_snapshot!(format!("{}\n{}", part("Result"), part("Between epochs")));
+    let told = planish::plain::report_json(&state);
+    assert_eq!(told["stages"][3]["pairs"]["improved"], 2);
+    assert_eq!(told["final_selection"]["promoted"], false);
+    assert!(!told["stages"].to_string().contains("Give the name alone"), "no text of a model");
+}
+
 /// The Gate pane at its end.
 fn scrolled(app: &mut App) -> &App {
     press(app, "5G");

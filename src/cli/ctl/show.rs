@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::super::Failure;
 use crate::client::{Presence, presence};
-use crate::domain::{Decision, EpochStage};
-use crate::event::{RunState, RunStatus, StageState};
-use crate::plain::{origin_summary, pair_counts};
+use crate::domain::Decision;
+use crate::event::{RunState, RunStatus};
+use crate::plain::{origin_summary, stage_summary};
 use crate::store::{RunDir, undecided};
 
 #[derive(clap::Args)]
@@ -83,7 +83,7 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
         "current_is_stale": state.current_score_stale.then_some(true),
         "best": state.best_score,
         "best_step": state.best_step,
-        "stages": state.stages.iter().map(stage_row).collect::<Vec<_>>(),
+        "stages": state.stages.iter().map(stage_summary).collect::<Vec<_>>(),
         "final_selection": state.final_selection.as_ref().map(|(score, promoted)| {
             json!({ "score": score.gate, "promoted": promoted })
         }),
@@ -91,29 +91,6 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
         "usage": state.total_usage(),
         "test": state.test,
     }))
-}
-
-/// A finished stage between two epochs; no text of a model.
-fn stage_row(done: &StageState) -> Value {
-    let (_, decision) = done.stage.candidate();
-    let mut row = json!({
-        "epoch": done.at.epoch,
-        "stage": done.stage.name(),
-        "action": done.stage.action(),
-        "score": decision.map(|decision| decision.candidate.gate),
-        "against": decision.map(|decision| decision.current.gate),
-    });
-    if let EpochStage::SlowUpdate(found) = &done.stage {
-        let [improved, regressed, failed, passed] = pair_counts(&found.pairs);
-        row["prev_hard"] = json!(found.prev_hard);
-        row["curr_hard"] = json!(found.curr_hard);
-        if !found.pairs.is_empty() {
-            row["pairs"] = json!({
-                "improved": improved, "regressed": regressed, "failed_twice": failed, "passed_twice": passed,
-            });
-        }
-    }
-    row
 }
 
 fn status(state: &RunState, presence: &Presence) -> Value {
@@ -226,7 +203,7 @@ mod tests {
         };
         let event = Event::EpochStageFinished {
             at: StepRef { epoch: 2, step: 4, step_in_epoch: 1 },
-            stage: EpochStage::SlowUpdate(Box::new(found)),
+            stage: crate::domain::EpochStage::SlowUpdate(Box::new(found)),
             current: crate::domain::Skill::new("s"),
             best_hash: String::new(),
             stale: true,

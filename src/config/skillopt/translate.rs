@@ -14,6 +14,7 @@ use crate::config::aliases::{self, Name};
 use crate::config::backends::Backend;
 use crate::config::error::{self, ConfigError};
 use crate::config::keys::{self, Key, Kind};
+use crate::config::rules::is_variable_name;
 use crate::config::value::Complaint;
 use crate::config::{Config, layer};
 
@@ -105,6 +106,10 @@ impl Translation {
                     &entry.place,
                     "holds a user name or password: write the address without it",
                 );
+            }
+            Ok(Some(Value::String(text))) if key.path.ends_with("_env") && !is_variable_name(&text) => {
+                let why = "no name of an environment variable, and maybe a key: it is shown nowhere";
+                self.drop(written, &entry.place, why);
             }
             Ok(Some(value)) => {
                 if written != key.path {

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::measure::Measured;
-use crate::domain::{Edit, EditOp, Patch};
+use super::shape::as_edit;
+use crate::domain::{Edit, EditOp, Patch, UpdateMode};
 
 /// All edits of the patches: equal ones joined with their support summed, later edits of a text that an earlier one
 /// already takes away left out, ordered by support, then gain, then first appearance.
-pub fn merge(patches: &[Patch]) -> Value {
+pub fn merge(mode: UpdateMode, patches: &[Patch]) -> Value {
     let mut merged: Vec<Edit> = Vec::new();
     let mut total = 0;
     for edit in patches.iter().flat_map(|patch| &patch.edits) {
@@ -30,14 +31,21 @@ pub fn merge(patches: &[Patch]) -> Value {
         }
     }
     merged.sort_by(|a, b| b.support_count.cmp(&a.support_count).then(by_gain(a, b)));
+    if mode == UpdateMode::FullRewriteMinibatch {
+        // Two whole documents cannot be joined: the one with most behind it stands for all.
+        merged.truncate(1);
+    }
     let mut taken = HashSet::new();
-    merged.retain(|edit| !removes_target(edit) || taken.insert(edit.target.trim().to_owned()));
+    merged.retain(|proposal| match as_edit(proposal) {
+        Some(edit) => !removes_target(&edit) || taken.insert(edit.target.trim().to_owned()),
+        None => true,
+    });
     let reasoning = format!(
         "built-in edit search: {} of {total} edits from {} patches, equal ones joined, by support and gain",
         merged.len(),
         patches.len()
     );
-    json!({"reasoning": reasoning, "edits": merged})
+    Patch { reasoning, edits: merged }.as_payload(mode)
 }
 
 /// Whether a second edit of the same target would find nothing: a replacement that keeps the target does not count.
@@ -119,10 +127,13 @@ mod tests {
 
     #[test]
     fn merge_joins_equal_edits_and_orders_by_support_then_gain() {
-        let value = merge(&[
-            patch(vec![gaining(append("low"), 0.1), gaining(append("twice"), 0.2)]),
-            patch(vec![gaining(append("high"), 0.9), gaining(append("twice"), 0.2)]),
-        ]);
+        let value = merge(
+            UpdateMode::Patch,
+            &[
+                patch(vec![gaining(append("low"), 0.1), gaining(append("twice"), 0.2)]),
+                patch(vec![gaining(append("high"), 0.9), gaining(append("twice"), 0.2)]),
+            ],
+        );
         assert_eq!(contents(&value), ["twice", "high", "low"]);
         assert_eq!(value["edits"][0]["support_count"], 2);
         assert_eq!(value["edits"][0]["source_type"], "failure");
@@ -131,12 +142,15 @@ mod tests {
 
     #[test]
     fn merge_keeps_one_edit_per_removed_text() {
-        let value = merge(&[patch(vec![
-            gaining(replace("old", "new"), 0.1),
-            gaining(replace("old", "newer"), 0.5),
-            gaining(replace("intro", "intro\nA."), 0.2),
-            gaining(replace("intro", "intro\nB."), 0.1),
-        ])]);
+        let value = merge(
+            UpdateMode::Patch,
+            &[patch(vec![
+                gaining(replace("old", "new"), 0.1),
+                gaining(replace("old", "newer"), 0.5),
+                gaining(replace("intro", "intro\nA."), 0.2),
+                gaining(replace("intro", "intro\nB."), 0.1),
+            ])],
+        );
         assert_eq!(contents(&value), ["newer", "intro\nA.", "intro\nB."]);
     }
 

@@ -3,9 +3,12 @@
 
 mod combine;
 mod document;
+mod guidance;
 mod measure;
 mod rules;
 mod search;
+mod shape;
+mod stages;
 
 pub use document::example_block;
 
@@ -35,25 +38,30 @@ impl EditSearch {
 
     async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
         let brief = request.brief.as_deref().ok_or_else(|| ModelError::Worker {
-            message: "the built-in edit search answers reflection, merge and ranking calls only".into(),
+            message: "the built-in edit search answers the optimizer's calls only".into(),
         })?;
+        let likelihood = &*self.likelihood;
         let reply = match brief {
-            Brief::Analyze { source: SourceType::Failure, skill, budget, trajectories, memory, .. } => {
-                let search = search::Search { likelihood: &*self.likelihood, skill, trajectories, memory };
+            Brief::Analyze {
+                mode, source: SourceType::Failure, skill, budget, trajectories, memory, ..
+            } => {
+                let search = search::Search { likelihood, skill, trajectories, memory, mode: *mode };
                 search.analyze(*budget).await?
             }
-            Brief::Analyze { source: SourceType::Success, trajectories, .. } => {
-                search::success_reply(trajectories.len())
+            Brief::Analyze { mode, source: SourceType::Success, trajectories, .. } => {
+                search::success_reply(*mode, trajectories.len())
             }
-            Brief::Merge { patches, .. } => combine::merge(patches),
+            Brief::Merge { mode, patches, .. } => combine::merge(*mode, patches),
             Brief::Rank { patch, budget, .. } => combine::rank(patch, *budget),
-            Brief::LearningRate { .. }
-            | Brief::Rewrite { .. }
-            | Brief::SlowUpdate { .. }
-            | Brief::MetaSkill { .. }
-            | Brief::MetaReflect { .. }
-            | Brief::Probe { .. }
-            | Brief::Consolidate { .. } => serde_json::json!({}),
+            Brief::LearningRate { patch, .. } => stages::learning_rate(patch),
+            Brief::Rewrite { skill, suggestions, .. } => shape::rewrite(skill, suggestions),
+            Brief::SlowUpdate { skill, previous_guidance, pairs, .. } => {
+                guidance::slow_update(likelihood, skill, previous_guidance, pairs).await?
+            }
+            Brief::MetaSkill { prev_skill, skill, pairs, .. } => stages::meta_skill(prev_skill, skill, pairs),
+            Brief::MetaReflect { mode, history, .. } => stages::meta_reflect(*mode, history),
+            Brief::Probe { .. } => stages::probe(),
+            Brief::Consolidate { notes } => stages::consolidate(notes),
         };
         Ok(reply.to_string())
     }

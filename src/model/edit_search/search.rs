@@ -15,11 +15,12 @@ use super::document::{
 };
 use super::measure::{Measured, Trial, compare, score};
 use super::rules::{fitting, library};
-use crate::domain::{Edit, EditOp, StepMemory, Trajectory};
+use super::shape::items;
+use crate::domain::{Edit, EditOp, StepMemory, Trajectory, UpdateMode};
 use crate::model::{Likelihood, ModelError};
 
 /// Items an edit is measured on.
-const SAMPLE: usize = 6;
+pub(super) const SAMPLE: usize = 6;
 /// Items that edits with little prospect are first screened on.
 const SCREEN: usize = 3;
 /// Screened edits that are then measured on the sample.
@@ -29,7 +30,7 @@ const SENTENCES: usize = 6;
 /// A skill with this many examples swaps instead of growing.
 const MAX_EXAMPLES: usize = 8;
 /// Smallest gain (nats per token) that is worth an edit: less does not change what is generated.
-const MIN_GAIN: f64 = 0.05;
+pub(super) const MIN_GAIN: f64 = 0.05;
 
 /// Characters of an edit by which a rejection of it is recognised.
 const MARK_CHARS: usize = 40;
@@ -40,6 +41,7 @@ pub struct Search<'a> {
     pub skill: &'a str,
     pub trajectories: &'a [Trajectory],
     pub memory: &'a [StepMemory],
+    pub mode: UpdateMode,
 }
 
 /// An edit that may be proposed, and the item it would show, which it is never measured on.
@@ -55,7 +57,7 @@ struct Candidate {
 type Baseline = BTreeMap<usize, f64>;
 
 impl Search<'_> {
-    /// The failure analyst's reply with at most `budget` edits.
+    /// The failure analyst's reply with at most `budget` edits, in the form of the update mode.
     pub async fn analyze(&self, budget: usize) -> Result<Value, ModelError> {
         let present = examples(self.skill, self.trajectories);
         let sample = self.sample(&present);
@@ -273,7 +275,7 @@ impl Search<'_> {
         json!({
             "batch_size": self.trajectories.len(),
             "failure_summary": self.failure_summary(),
-            "patch": {"reasoning": reasoning, "edits": edits},
+            "patch": {"reasoning": reasoning, self.mode.items_key(): items(self.mode, self.skill, &edits)},
         })
     }
 
@@ -297,12 +299,12 @@ impl Search<'_> {
 }
 
 /// The success analyst's reply: the search learns from failures only.
-pub fn success_reply(batch: usize) -> Value {
+pub fn success_reply(mode: UpdateMode, batch: usize) -> Value {
     let reasoning = "built-in edit search: proposes edits from failures only";
     json!({
         "batch_size": batch,
         "success_patterns": [],
-        "patch": {"reasoning": reasoning, "edits": []},
+        "patch": {"reasoning": reasoning, mode.items_key(): []},
     })
 }
 

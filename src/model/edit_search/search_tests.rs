@@ -4,7 +4,10 @@ use serde_json::Value;
 
 use super::document::{blocks, example_block};
 use super::*;
-use crate::domain::{FailedAttempt, Patch, Prompt, Role, Sampling, StepMemory, Trajectory};
+use crate::domain::{
+    ComparisonPair, Edit, EditOp, FailedAttempt, PairCategory, PairSide, Patch, Prompt, Role, Sampling,
+    StepMemory, Trajectory, UpdateMode,
+};
 
 /// A made-up model: answers get likelier with every block of the skill that is an example ending in a capitalised
 /// word, and unlikelier with every "bad" in the skill. Keeps what it was asked.
@@ -268,4 +271,170 @@ async fn merge_and_rank_speak_the_contract() {
     };
     let value = ask(&Arc::default(), Some(brief)).await.unwrap();
     assert_eq!(value["selected_indices"].as_array().unwrap().len(), 2);
+}
+
+fn analyze_in(mode: UpdateMode) -> Brief {
+    let Brief::Analyze { source, skill, budget, trajectories, memory, meta_skill, appendix, .. } =
+        analyze(INTRO, (0..4).map(city).collect(), 2, Vec::new())
+    else {
+        panic!("another brief")
+    };
+    Brief::Analyze { mode, source, skill, budget, trajectories, memory, meta_skill, appendix }
+}
+
+fn stages() -> [Brief; 6] {
+    let (skill, text) = (|| INTRO.to_owned(), String::new);
+    let patch = || Patch::default();
+    [
+        Brief::LearningRate {
+            mode: UpdateMode::Patch,
+            skill: skill(),
+            patch: patch(),
+            rollout_n: 1,
+            rollout_hard: 0.0,
+            rollout_soft: 0.0,
+            memory: Vec::new(),
+            meta_skill: text(),
+        },
+        Brief::SlowUpdate { prev_skill: skill(), skill: skill(), previous_guidance: text(), pairs: pairs() },
+        Brief::MetaSkill { prev_skill: skill(), skill: skill(), previous: text(), pairs: pairs() },
+        Brief::MetaReflect {
+            mode: UpdateMode::FullRewriteMinibatch,
+            skill: skill(),
+            budget: 2,
+            previous_summary: text(),
+            history: "### Step 1 — gate\n### Step 2 — gate".into(),
+        },
+        Brief::Probe { skill: skill(), trajectories: vec![city(0)], memory: Vec::new(), meta_skill: text() },
+        Brief::Consolidate {
+            notes: ["Read the unit.", "read the unit. Always.", "Other", "other"].map(str::to_owned).to_vec(),
+        },
+    ]
+}
+
+/// Two items that got worse, one that failed both times.
+fn pairs() -> Vec<ComparisonPair> {
+    let side = |hard, answer: &str| PairSide {
+        hard,
+        soft: 0.0,
+        predicted_answer: answer.into(),
+        fail_reason: String::new(),
+    };
+    let pair = |n: usize, category| {
+        let shown = city(n);
+        ComparisonPair {
+            id: shown.item,
+            task: shown.task,
+            category,
+            prev: side(1, &shown.gold),
+            curr: side(0, "wrong"),
+            prev_trajectory: String::new(),
+            curr_trajectory: String::new(),
+        }
+    };
+    vec![
+        pair(0, PairCategory::Regressed),
+        pair(1, PairCategory::PersistentFail),
+        pair(2, PairCategory::Regressed),
+    ]
+}
+
+#[tokio::test]
+async fn proposals_take_the_form_of_the_update_mode() {
+    let (patch, _) = edits(analyze_in(UpdateMode::Patch)).await;
+    let mode = UpdateMode::RewriteFromSuggestions;
+    let value = ask(&Arc::default(), Some(analyze_in(mode))).await.unwrap();
+    let suggestions = value["patch"]["revise_suggestions"].as_array().unwrap();
+    assert_eq!(suggestions.len(), patch.edits.len());
+    let instruction = format!("Add at the end:\n{}", patch.edits[0].content);
+    assert_eq!(suggestions[0]["instruction"], instruction);
+    assert_eq!(suggestions[0]["motivation"], patch.edits[0].rationale);
+
+    let mode = UpdateMode::FullRewriteMinibatch;
+    let value = ask(&Arc::default(), Some(analyze_in(mode))).await.unwrap();
+    let [candidate] = value["patch"]["skill_candidates"].as_array().unwrap().as_slice() else {
+        panic!("{value}")
+    };
+    let wanted =
+        patch.edits.iter().fold(INTRO.to_owned(), |skill, edit| super::document::apply(&skill, edit));
+    assert_eq!(candidate["new_skill"], wanted);
+    assert_eq!(candidate["change_summary"].as_array().unwrap().len(), patch.edits.len());
+}
+
+#[tokio::test]
+async fn merged_suggestions_are_carried_out_and_merged_documents_are_one() {
+    let suggested = |title: &str, support: u32, content: &str| Edit {
+        op: EditOp::AddRule,
+        target: title.into(),
+        support_count: support,
+        ..super::document::append(content)
+    };
+    let patches = vec![
+        Patch { reasoning: String::new(), edits: vec![suggested("a", 1, "Add at the end:\nText: x\n1")] },
+        Patch { reasoning: String::new(), edits: vec![suggested("a", 2, "Add at the end:\nText: x\n1")] },
+    ];
+    let merge = |mode, patches| Brief::Merge {
+        mode,
+        source: None,
+        level: 1,
+        skill: INTRO.into(),
+        patches,
+        meta_skill: String::new(),
+    };
+    let value = ask(&Arc::default(), Some(merge(UpdateMode::RewriteFromSuggestions, patches))).await.unwrap();
+    assert_eq!(value["revise_suggestions"].as_array().unwrap().len(), 1);
+    assert_eq!(value["revise_suggestions"][0]["support_count"], 3);
+    let suggestions =
+        Patch { reasoning: String::new(), edits: vec![suggested("a", 3, "Add at the end:\nText: x\n1")] };
+    let brief = Brief::Rewrite { skill: INTRO.into(), suggestions, memory: Vec::new() };
+    let value = ask(&Arc::default(), Some(brief)).await.unwrap();
+    assert_eq!(value["new_skill"], format!("{INTRO}\nText: x\n1\n"));
+
+    let document = |content: &str, support| Patch {
+        reasoning: String::new(),
+        edits: vec![Edit { op: EditOp::Rewrite, ..suggested("t", support, content) }],
+    };
+    let patches = vec![document("# A\n", 1), document("# B\n", 2)];
+    let value = ask(&Arc::default(), Some(merge(UpdateMode::FullRewriteMinibatch, patches))).await.unwrap();
+    let documents = value["skill_candidates"].as_array().unwrap();
+    assert_eq!((documents.len(), &documents[0]["new_skill"]), (1, &Value::from("# B\n")));
+}
+
+#[tokio::test]
+async fn every_stage_is_answered_and_none_claims_to_be_a_model() {
+    let mut answers = Vec::new();
+    for brief in stages() {
+        let value = ask(&Arc::default(), Some(brief.clone())).await.unwrap();
+        assert_eq!(ask(&Arc::default(), Some(brief)).await.unwrap(), value);
+        answers.push(value);
+    }
+    let [rate, slow, meta, reflect, probe, notes] = answers.as_slice() else { panic!("{answers:?}") };
+    assert_eq!(rate["learning_rate"], 0);
+    // "Copy the answer" is the only sentence that the made-up model likes; its 0.2 are worth it.
+    let guidance = "Copy the answer from the text exactly as it is written.";
+    assert_eq!(slow["slow_update_content"], guidance);
+    assert!(slow["reasoning"].as_str().unwrap().contains("on 2 tasks with a known answer"), "{slow}");
+    let wanted = "Of 3 compared items 0 got better, 2 worse, 1 fail and 0 succeed as before.";
+    assert!(meta["meta_skill_content"].as_str().unwrap().ends_with(wanted), "{meta}");
+    assert_eq!(reflect["patch"]["edits"], Value::Array(Vec::new()));
+    assert!(reflect["meta_summary"].as_str().unwrap().contains("2 steps"), "{reflect}");
+    assert!(probe["probe_instruction"].as_str().is_some_and(|text| !text.contains("Rome")), "{probe}");
+    assert_eq!(notes["appendix_notes"], serde_json::json!(["read the unit. Always.", "Other"]));
+    for answer in [rate, slow, meta, reflect, probe] {
+        assert!(answer.to_string().contains("built-in edit search (no model wrote this)"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn guidance_that_does_not_help_is_dropped() {
+    let brief = |previous: &str, pairs| Brief::SlowUpdate {
+        prev_skill: INTRO.into(),
+        skill: format!("{INTRO}Copy the answer from the text exactly as it is written.\n"),
+        previous_guidance: previous.into(),
+        pairs,
+    };
+    let value = ask(&Arc::default(), Some(brief("It is dull.", pairs()))).await.unwrap();
+    assert_eq!(value["slow_update_content"], "", "{value}");
+    let value = ask(&Arc::default(), Some(brief("", Vec::new()))).await.unwrap();
+    assert_eq!(value["slow_update_content"], "", "{value}");
 }

@@ -5,5 +5,7 @@ mod script;
 mod server;
 mod wire;
 
-pub use script::{Answer, Chaos, Detailed, Fault, FixedUsage, Pick, Rule, Script, ScriptError, hostile};
+pub use script::{
+    Answer, Chaos, Detailed, Fault, FixedUsage, Json, Pick, Rule, Script, ScriptError, hostile,
+};
 pub use server::{MockError, MockServer, SeenRequest};

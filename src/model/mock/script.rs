@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::domain::fingerprint;
 
@@ -26,6 +27,7 @@ pub enum Answer {
     Text(String),
     Fault(Fault),
     Detailed(Detailed),
+    Json(Json),
 }
 
 impl From<&str> for Answer {
@@ -42,11 +44,18 @@ pub struct Detailed {
     /// The text this many times (a 1 MB line in a short script).
     #[serde(default = "one")]
     pub repeat: usize,
-    /// `$1`, `$name` in the text are groups of the rule's `matches`.
+    /// `$1`, `$name` in the text are groups of the rule's `matches`, or of its `asked` without one.
     #[serde(default)]
     pub expand: bool,
     #[serde(default)]
     pub finish: Option<String>,
+}
+
+/// A JSON text. Groups of the rule's pattern are put into its strings, as with `expand`, so that they need no escapes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Json {
+    pub json: Value,
 }
 
 fn one() -> usize {
@@ -80,7 +89,7 @@ pub enum Fault {
     /// Data that is not JSON.
     Malformed,
     /// An error object inside a 200.
-    ErrorInBody { code: serde_json::Value },
+    ErrorInBody { code: Value },
     /// Bytes that are not UTF-8, inside a well-formed answer.
     InvalidUtf8,
     /// A complete stream without `[DONE]`.
@@ -116,6 +125,12 @@ pub struct Rule {
     /// Regular expression on the first system message (what tells the stages apart); absent: any.
     #[serde(default)]
     pub system: Option<String>,
+    /// Regular expression on the first message of the user, which is still there in later rounds; absent: any.
+    #[serde(default)]
+    pub asked: Option<String>,
+    /// Only conversations that hold a reply already (true: repair rounds) or do not; absent: any.
+    #[serde(default)]
+    pub after_reply: Option<bool>,
     pub answers: Vec<Answer>,
     #[serde(default)]
     pub pick: Pick,
@@ -193,9 +208,31 @@ impl Script {
 #[derive(Debug)]
 pub(super) struct Playbook {
     script: Script,
-    rules: Vec<(Option<Regex>, Option<Regex>, usize)>,
+    rules: Vec<Compiled>,
     seen: HashMap<String, u32>,
     answered: String,
+}
+
+/// The patterns of one rule and how often it answered.
+#[derive(Debug)]
+struct Compiled {
+    system: Option<Regex>,
+    asked: Option<Regex>,
+    matches: Option<Regex>,
+    count: usize,
+}
+
+/// What a request says, as far as rules look at it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Conversation {
+    /// The first system message.
+    pub system: String,
+    /// The first message of the user.
+    pub asked: String,
+    /// The last message, or the text prompt.
+    pub last: String,
+    /// It holds a reply of the assistant.
+    pub replied: bool,
 }
 
 /// What the server shall do with one request.
@@ -216,7 +253,8 @@ impl Playbook {
             let compile = |pattern: &Option<String>| {
                 pattern.as_deref().map(Regex::new).transpose().map_err(|error| bad(error.to_string()))
             };
-            rules.push((compile(&rule.matches)?, compile(&rule.system)?, 0));
+            let (system, asked) = (compile(&rule.system)?, compile(&rule.asked)?);
+            rules.push(Compiled { system, asked, matches: compile(&rule.matches)?, count: 0 });
         }
         Ok(Self { script, rules, seen: HashMap::new(), answered: String::new() })
     }
@@ -230,27 +268,30 @@ impl Playbook {
         &self.answered
     }
 
-    /// Decides on one request: `system` and `last` are its messages, `body` is all of it.
-    pub(super) fn act(&mut self, system: &str, last: &str, body: &str) -> Act {
+    /// Decides on one request; `body` is all of it.
+    pub(super) fn act(&mut self, said: &Conversation, body: &str) -> Act {
         self.answered.clear();
         if let Some(fault) = self.chaos(body) {
             return Act::Fault(fault);
         }
-        for (rule, (matches, on_system, count)) in self.script.rules.iter().zip(&mut self.rules) {
-            let hit = matches.as_ref().is_none_or(|pattern| pattern.is_match(last))
-                && on_system.as_ref().is_none_or(|pattern| pattern.is_match(system));
-            if !hit {
+        for (rule, compiled) in self.script.rules.iter().zip(&mut self.rules) {
+            if !compiled.fits(said) || rule.after_reply.is_some_and(|wanted| wanted != said.replied) {
                 continue;
             }
             let n = rule.answers.len();
             let index = match rule.pick {
-                Pick::Prompt => (draw(&[system, last]) * n as f64) as usize,
-                Pick::RoundRobin => *count % n,
-                Pick::Sequence => *count,
+                Pick::Prompt => (draw(&[&said.system, &said.last]) * n as f64) as usize,
+                Pick::RoundRobin => compiled.count % n,
+                Pick::Sequence => compiled.count,
             };
-            *count += 1;
+            compiled.count += 1;
+            let groups = match (&compiled.matches, &compiled.asked) {
+                (Some(pattern), _) => pattern.captures(&said.last),
+                (None, Some(pattern)) => pattern.captures(&said.asked),
+                (None, None) => None,
+            };
             self.answered.clone_from(&rule.name);
-            return rule.answers[index.min(n - 1)].act(matches.as_ref(), last);
+            return rule.answers[index.min(n - 1)].act(groups);
         }
         Act::Fault(Fault::Status {
             status: 404,
@@ -273,23 +314,52 @@ impl Playbook {
     }
 }
 
+impl Compiled {
+    fn fits(&self, said: &Conversation) -> bool {
+        let fits = |pattern: &Option<Regex>, text: &str| {
+            pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
+        };
+        fits(&self.system, &said.system) && fits(&self.asked, &said.asked) && fits(&self.matches, &said.last)
+    }
+}
+
 impl Answer {
-    fn act(&self, matches: Option<&Regex>, last: &str) -> Act {
+    fn act(&self, groups: Option<Captures<'_>>) -> Act {
         match self {
             Answer::Text(text) => Act::Reply { text: text.clone(), finish: "stop".into() },
             Answer::Fault(fault) => Act::Fault(fault.clone()),
             Answer::Detailed(detailed) => {
                 let mut text = detailed.text.repeat(detailed.repeat);
-                if detailed.expand
-                    && let Some(captures) = matches.and_then(|pattern| pattern.captures(last))
-                {
-                    let mut expanded = String::new();
-                    captures.expand(&text, &mut expanded);
-                    text = expanded;
+                if detailed.expand {
+                    text = expanded(&text, groups.as_ref());
                 }
                 Act::Reply { text, finish: detailed.finish.clone().unwrap_or_else(|| "stop".into()) }
             }
+            Answer::Json(Json { json }) => {
+                let text = filled(json, groups.as_ref()).to_string();
+                Act::Reply { text, finish: "stop".into() }
+            }
         }
+    }
+}
+
+/// `template` with the groups it names.
+fn expanded(template: &str, groups: Option<&Captures<'_>>) -> String {
+    let Some(groups) = groups else { return template.to_owned() };
+    let mut text = String::new();
+    groups.expand(template, &mut text);
+    text
+}
+
+/// A JSON value with groups in its strings.
+fn filled(value: &Value, groups: Option<&Captures<'_>>) -> Value {
+    match value {
+        Value::String(text) => Value::String(expanded(text, groups)),
+        Value::Array(list) => list.iter().map(|value| filled(value, groups)).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (key.clone(), filled(value, groups))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
 
@@ -302,6 +372,10 @@ fn draw(texts: &[&str]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn said(system: &str, last: &str) -> Conversation {
+        Conversation { system: system.into(), asked: last.into(), last: last.into(), replied: false }
+    }
 
     fn text(act: Act) -> String {
         match act {
@@ -329,13 +403,39 @@ mod tests {
         )
         .unwrap();
         let mut book = Playbook::new(script).unwrap();
-        assert_eq!(text(book.act("you are an analyst", "in Rome", "")), "{}");
-        assert_eq!(text(book.act("", "lives in Rome", "")), "Rome");
+        assert_eq!(text(book.act(&said("you are an analyst", "in Rome"), "")), "{}");
+        assert_eq!(text(book.act(&said("", "lives in Rome"), "")), "Rome");
         assert_eq!(book.answered(), "city");
-        assert!(text(book.act("", "x", "")).contains("429"));
+        let x = said("", "x");
+        assert!(text(book.act(&x, "")).contains("429"));
         assert_eq!(book.answered(), "");
-        assert_eq!(text(book.act("", "x", "")), "fine");
-        assert_eq!([book.act("", "x", ""), book.act("", "x", "")], [(); 2].map(|()| Act::Fault(Fault::Hang)));
+        assert_eq!(text(book.act(&x, "")), "fine");
+        assert_eq!([book.act(&x, ""), book.act(&x, "")], [(); 2].map(|()| Act::Fault(Fault::Hang)));
+    }
+
+    #[test]
+    fn later_rounds_are_told_apart_and_groups_fill_json() {
+        let script: Script = toml::from_str(
+            r#"
+            [[rules]]
+            after_reply = false
+            answers = ["no"]
+            [[rules]]
+            asked = "(?s)<skill>(?<skill>.*)</skill>"
+            answers = [{ json = { new_skill = "$skill!", n = [1, { deep = "$skill" }] } }]
+            "#,
+        )
+        .unwrap();
+        let mut book = Playbook::new(script).unwrap();
+        let mut said = said("", "once more");
+        said.asked = "<skill>say \"a\"\nand b</skill>".into();
+        assert_eq!(text(book.act(&said, "")), "no");
+        said.replied = true;
+        let reply: Value = serde_json::from_str(&text(book.act(&said, ""))).unwrap();
+        let skill = "say \"a\"\nand b";
+        assert_eq!(reply, serde_json::json!({"new_skill": format!("{skill}!"), "n": [1, {"deep": skill}]}));
+        said.asked = "nothing".into();
+        assert!(text(book.act(&said, "")).contains("404"));
     }
 
     #[test]
@@ -344,7 +444,10 @@ mod tests {
         let script = Script { rules: vec![rule], ..Script::default() };
         let answers = |order: &[u32]| {
             let mut book = Playbook::new(script.clone()).unwrap();
-            order.iter().map(|n| (*n, text(book.act("", &n.to_string(), "")))).collect::<HashMap<_, _>>()
+            order
+                .iter()
+                .map(|n| (*n, text(book.act(&said("", &n.to_string()), ""))))
+                .collect::<HashMap<_, _>>()
         };
         let forward = answers(&(0..30).collect::<Vec<_>>());
         assert_eq!(forward, answers(&(0..30).rev().collect::<Vec<_>>()));
@@ -358,7 +461,7 @@ mod tests {
         let script = Script { chaos: Some(chaos), rules: vec![rule], ..Script::default() };
         let hits = || {
             let mut book = Playbook::new(script.clone()).unwrap();
-            (0..1000).filter(|n| text(book.act("", "", &n.to_string())) != "ok").collect::<Vec<_>>()
+            (0..1000).filter(|n| text(book.act(&said("", ""), &n.to_string())) != "ok").collect::<Vec<_>>()
         };
         assert_eq!(hits(), hits());
         assert!((250..350).contains(&hits().len()), "{}", hits().len());

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::script::{Act, FixedUsage, Playbook, Script, ScriptError};
+use super::script::{Act, Conversation, FixedUsage, Playbook, Script, ScriptError};
 use super::wire::{After, Connection, Request, Shape};
 
 /// Requests that are kept for assertions; older ones are only counted.
@@ -152,11 +152,11 @@ async fn serve_one(connection: &mut Connection, shared: &Mutex<Shared>) -> std::
 }
 
 fn decide(shared: &Mutex<Shared>, request: Request, body: Value, chat: bool) -> (Act, u64, Shape) {
-    let (system, last) = prompt_of(&body);
+    let said = conversation(&body);
     let text = body.to_string();
     let mut shared = lock(shared);
     shared.count += 1;
-    let act = shared.playbook.act(&system, &last, &text);
+    let act = shared.playbook.act(&said, &text);
     let script = shared.playbook.script();
     let reply_length = match &act {
         Act::Reply { text, .. } => text.len(),
@@ -167,7 +167,9 @@ fn decide(shared: &Mutex<Shared>, request: Request, body: Value, chat: bool) -> 
         stream: body["stream"] == true,
         usage: (!script.no_usage).then(|| match script.usage {
             Some(FixedUsage { prompt_tokens, completion_tokens }) => (prompt_tokens, completion_tokens),
-            None => ((system.len() + last.len()).div_ceil(4) as u64, reply_length.div_ceil(4) as u64),
+            None => {
+                ((said.system.len() + said.last.len()).div_ceil(4) as u64, reply_length.div_ceil(4) as u64)
+            }
         }),
         chunk: if script.chunk == 0 { 8 } else { script.chunk },
         delay: Duration::from_millis(script.chunk_delay_ms),
@@ -182,14 +184,21 @@ fn decide(shared: &Mutex<Shared>, request: Request, body: Value, chat: bool) -> 
     (act, latency, shape)
 }
 
-/// First system message and last message, or the text prompt.
-fn prompt_of(body: &Value) -> (String, String) {
+fn conversation(body: &Value) -> Conversation {
     if let Some(prompt) = body["prompt"].as_str() {
-        return (String::new(), prompt.to_owned());
+        let prompt = prompt.to_owned();
+        return Conversation { asked: prompt.clone(), last: prompt, ..Conversation::default() };
     }
     let empty = Vec::new();
     let messages = body["messages"].as_array().unwrap_or(&empty);
-    let content = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
-    let system = messages.iter().find(|message| message["role"] == "system");
-    (system.map(content).unwrap_or_default(), messages.last().map(content).unwrap_or_default())
+    let first = |role: &str| messages.iter().find(|message| message["role"] == role);
+    let content = |message: Option<&Value>| {
+        message.and_then(|message| message["content"].as_str()).unwrap_or_default().to_owned()
+    };
+    Conversation {
+        system: content(first("system")),
+        asked: content(first("user")),
+        last: content(messages.last()),
+        replied: first("assistant").is_some(),
+    }
 }

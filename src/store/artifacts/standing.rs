@@ -2,7 +2,7 @@
 //! and the final selection; decides nothing.
 
 use crate::domain::{GateDecision, StageAction, StageKind, StepRecord};
-use crate::event::{RunState, StageState, StepState};
+use crate::event::{EvalOwner, EvalPurpose, RunState, StageState, StepState};
 
 /// Origin of a skill that no step produced.
 const INITIAL: &str = "initial";
@@ -26,6 +26,7 @@ impl Standing {
             best_score: Some(last.best_score),
         };
         for stage in state.stages_of(epoch) {
+            standing.rescore(state, stage);
             standing.pass(stage);
         }
         Some(standing)
@@ -44,6 +45,21 @@ impl Standing {
             standing.best_origin.clone_from(&standing.current_origin);
         }
         standing
+    }
+
+    /// The current skill as it was measured again before the stage's verdict.
+    fn rescore(&mut self, state: &RunState, stage: &StageState) {
+        let owner = EvalOwner::Stage(stage.at.epoch, stage.stage.kind());
+        let rescored = state
+            .evals
+            .iter()
+            .find(|(id, eval)| eval.purpose == EvalPurpose::Rescore && eval.owner(id) == owner);
+        let Some(score) = rescored.and_then(|(_, eval)| eval.score.as_ref()) else { return };
+        self.current_score = Some(score.gate);
+        if score.beats(self.best_score.unwrap_or(f64::NEG_INFINITY)) {
+            self.best_origin.clone_from(&self.current_origin);
+            self.best_score = Some(score.gate);
+        }
     }
 
     fn pass(&mut self, stage: &StageState) {
