@@ -3,13 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod expect;
+mod faults;
+mod hostile;
 #[path = "../support/lanterns.rs"]
+#[allow(dead_code)]
 mod lanterns;
 mod regions;
 mod repair;
 #[path = "../support/scenario.rs"]
 #[allow(dead_code)]
 mod scenario;
+mod verdicts;
 
 use lanterns::{Finished, Lanterns, names};
 use scenario::engine_events;
@@ -36,6 +40,8 @@ async fn finishes(name: &str, expect: fn(&Finished, &Lanterns)) {
     let history = run.json("history.json");
     assert_eq!(history.as_array().unwrap().len(), run.state.steps.len());
     regions::survive(&run);
+    verdicts::rest_on_measured_texts(&run);
+    verdicts::cost_no_call_twice(&lanterns);
     expect(&run, &lanterns);
 
     lanterns.complete("narrow", &["env.workers=1", "gradient.analyst_workers=1"]).await;
