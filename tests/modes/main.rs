@@ -7,6 +7,7 @@ mod faults;
 mod hostile;
 #[path = "../support/lanterns.rs"]
 #[allow(dead_code)]
+#[macro_use]
 mod lanterns;
 mod regions;
 mod repair;
@@ -68,35 +69,7 @@ macro_rules! modes {
     };
 }
 
-modes! {
-    accumulation
-    deep_reflect
-    failure_only
-    full_rewrite_minibatch
-    gate_mixed
-    gate_off
-    gate_soft
-    insert_after_append
-    lr_autonomous
-    lr_none
-    meta_reflect
-    meta_reflect_suggestions
-    meta_skill
-    meta_skill_after_slow_update
-    pairs_changed
-    pairs_unchanged
-    patch
-    review_timeout
-    rewrite_from_suggestions
-    schedule_autonomous
-    schedule_constant
-    schedule_linear
-    semantic_density
-    skill_aware
-    skill_aware_failure_only
-    slow_update_forced
-    slow_update_gated
-}
+every_configuration!(modes);
 
 #[test]
 fn every_configuration_is_tested() {
