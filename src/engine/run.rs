@@ -17,7 +17,9 @@ use super::steering::Steering;
 use super::takeover::TakenOver;
 use super::throughput::metered;
 use crate::config::Config;
-use crate::domain::{Author, Dataset, Edit, GateScore, Origin, Phase, Skill, StepMemory, StepRef, Verdict};
+use crate::domain::{
+    AppendixFlush, Author, Dataset, Edit, GateScore, Origin, Phase, Skill, StepMemory, StepRef, Verdict,
+};
 use crate::env::Environment;
 use crate::env::batches::epoch_plan;
 use crate::event::{
@@ -232,7 +234,7 @@ impl Run {
         let mut measured = HashMap::new();
         measured.insert(skill.hash.clone(), baseline.results.clone());
         // The appendix is where notes will go; the seed is measured as it is.
-        let current = with_appendix_region(&shop, &skill);
+        let current = with_appendix_region(&shop, &skill)?;
         Ok(Self {
             metric,
             val_ids,
@@ -333,12 +335,17 @@ pub(super) fn check_complete(evaluation: &Evaluation, what: &str) -> Result<(), 
     )))
 }
 
-/// The skill with room for notes, where the run takes any.
-pub(super) fn with_appendix_region(shop: &Workshop, skill: &Skill) -> Skill {
-    match shop.config.optimizer.use_skill_aware_reflection {
-        true => Skill::new(with_empty_appendix(&skill.text)),
-        false => skill.clone(),
+/// The skill with room for notes, where the run takes any; journaled when that is another text.
+pub(super) fn with_appendix_region(shop: &Workshop, skill: &Skill) -> Result<Skill, Stop> {
+    if !shop.config.optimizer.use_skill_aware_reflection {
+        return Ok(skill.clone());
     }
+    let roomy = Skill::new(with_empty_appendix(&skill.text));
+    if roomy.hash != skill.hash {
+        let (at, flush) = (StepRef::default(), AppendixFlush::default());
+        shop.journal.emit(Event::AppendixUpdated { at, flush, skill: roomy.clone() })?;
+    }
+    Ok(roomy)
 }
 
 impl RunService for Engine {

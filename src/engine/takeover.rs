@@ -67,7 +67,7 @@ impl Run {
         };
         let val_ids =
             current_evaluation.results.iter().flatten().map(|result| result.item().to_owned()).collect();
-        let with_region = with_appendix_region(&shop, current);
+        let with_region = with_appendix_region(&shop, current)?;
         let steps = steps_of_epoch(continued);
         Ok(Self {
             metric,

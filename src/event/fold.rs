@@ -170,7 +170,12 @@ impl RunState {
             }
             Event::AppendixUpdated { at, flush, skill } => {
                 self.remember(skill, at.step, true);
-                self.step_mut(*at, now).appendix = Some(flush.clone());
+                if at.step == 0 {
+                    self.current_hash.clone_from(&skill.hash);
+                    self.current_score_stale = true;
+                } else {
+                    self.step_mut(*at, now).appendix = Some(flush.clone());
+                }
             }
             Event::EpochStageFinished { at, stage, current, best_hash, stale, usage: _ } => {
                 self.stage_finished(*at, stage);
@@ -240,7 +245,9 @@ impl RunState {
                             }
                             self.current_score = Some(score.gate);
                             self.current_score_stale = false;
-                            if score.beats(self.best_score.unwrap_or(f64::NEG_INFINITY)) {
+                            // What a continued run measures before its first step decides nothing.
+                            let before_a_verdict = state.at.step > 0;
+                            if before_a_verdict && score.beats(self.best_score.unwrap_or(f64::NEG_INFINITY)) {
                                 self.best_hash.clone_from(&state.skill_hash);
                                 self.best_score = Some(score.gate);
                                 self.best_step = last_finished(&self.steps);

@@ -267,7 +267,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         regions_restored: bool,
     },
-    /// Notes on execution lapses changed the current skill, outside the gate.
+    /// Notes on execution lapses changed the current skill, outside the gate. Before the first step: room for them.
     AppendixUpdated {
         at: StepRef,
         flush: AppendixFlush,

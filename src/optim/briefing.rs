@@ -251,7 +251,7 @@ fn patches_parts(mode: UpdateMode, source: Option<SourceType>, level: u32, patch
 
 /// `\/`, which an inert closing tag becomes, is `/` to a JSON reader: nothing is lost for who copies.
 fn payload(patch: &Patch, mode: UpdateMode) -> String {
-    tagged("patch", &pretty(&patch.as_payload(mode).into()))
+    tagged("patch", &pretty(&patch.as_payload(mode)))
 }
 
 fn pretty(value: &Value) -> String {

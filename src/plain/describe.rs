@@ -139,6 +139,7 @@ fn sentence(event: &Event) -> String {
             score(record.best_score),
             record.best_step
         ),
+        Event::AppendixUpdated { at, .. } if at.step == 0 => "appendix: room for notes was put in".to_owned(),
         Event::AppendixUpdated { at, flush, .. } => format!("step {}: {}", at.step, appendix_words(flush)),
         Event::EpochStageFinished { at, stage, stale, .. } => {
             format!("epoch {}, {}", at.epoch, stage_line(stage, *stale))

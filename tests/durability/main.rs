@@ -4,6 +4,7 @@
 mod host;
 #[path = "../support/lanterns.rs"]
 #[allow(dead_code)]
+#[macro_use]
 mod lanterns;
 #[path = "../support/scenario.rs"]
 #[allow(dead_code)]

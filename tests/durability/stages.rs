@@ -99,32 +99,4 @@ macro_rules! modes {
     )*};
 }
 
-modes! {
-    accumulation
-    deep_reflect
-    failure_only
-    full_rewrite_minibatch
-    gate_mixed
-    gate_off
-    gate_soft
-    insert_after_append
-    lr_autonomous
-    lr_none
-    meta_reflect
-    meta_reflect_suggestions
-    meta_skill
-    meta_skill_after_slow_update
-    pairs_changed
-    pairs_unchanged
-    patch
-    review_timeout
-    rewrite_from_suggestions
-    schedule_autonomous
-    schedule_constant
-    schedule_linear
-    semantic_density
-    skill_aware
-    skill_aware_failure_only
-    slow_update_forced
-    slow_update_gated
-}
+every_configuration!(modes);

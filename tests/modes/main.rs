@@ -3,13 +3,18 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod expect;
+mod faults;
+mod hostile;
 #[path = "../support/lanterns.rs"]
+#[allow(dead_code)]
+#[macro_use]
 mod lanterns;
 mod regions;
 mod repair;
 #[path = "../support/scenario.rs"]
 #[allow(dead_code)]
 mod scenario;
+mod verdicts;
 
 use lanterns::{Finished, Lanterns, names};
 use scenario::engine_events;
@@ -36,6 +41,8 @@ async fn finishes(name: &str, expect: fn(&Finished, &Lanterns)) {
     let history = run.json("history.json");
     assert_eq!(history.as_array().unwrap().len(), run.state.steps.len());
     regions::survive(&run);
+    verdicts::rest_on_measured_texts(&run);
+    verdicts::cost_no_call_twice(&lanterns);
     expect(&run, &lanterns);
 
     lanterns.complete("narrow", &["env.workers=1", "gradient.analyst_workers=1"]).await;
@@ -62,35 +69,7 @@ macro_rules! modes {
     };
 }
 
-modes! {
-    accumulation
-    deep_reflect
-    failure_only
-    full_rewrite_minibatch
-    gate_mixed
-    gate_off
-    gate_soft
-    insert_after_append
-    lr_autonomous
-    lr_none
-    meta_reflect
-    meta_reflect_suggestions
-    meta_skill
-    meta_skill_after_slow_update
-    pairs_changed
-    pairs_unchanged
-    patch
-    review_timeout
-    rewrite_from_suggestions
-    schedule_autonomous
-    schedule_constant
-    schedule_linear
-    semantic_density
-    skill_aware
-    skill_aware_failure_only
-    slow_update_forced
-    slow_update_gated
-}
+every_configuration!(modes);
 
 #[test]
 fn every_configuration_is_tested() {

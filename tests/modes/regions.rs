@@ -33,13 +33,13 @@ pub fn survive(run: &Finished) {
             Event::AppendixUpdated { skill, .. } => kept(&skill.text, SLOW),
             Event::EpochStageFinished { stage, .. } => match stage {
                 EpochStage::SlowUpdate(found) => {
-                    for candidate in &found.candidate {
+                    if let Some(candidate) = &found.candidate {
                         kept(&candidate.text, APPENDIX);
                     }
                 }
                 EpochStage::MetaSkill(_) => {}
                 EpochStage::MetaReflect(found) => {
-                    for candidate in &found.candidate {
+                    if let Some(candidate) = &found.candidate {
                         kept(&candidate.text, SLOW);
                         kept(&candidate.text, APPENDIX);
                     }

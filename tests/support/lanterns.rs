@@ -13,6 +13,41 @@ use serde_json::Value;
 
 use crate::scenario::records;
 
+/// Calls `$make!` with the names of all configurations. A test compares them with the folder.
+macro_rules! every_configuration {
+    ($make:ident) => {
+        $make! {
+            accumulation
+            deep_reflect
+            failure_only
+            full_rewrite_minibatch
+            gate_mixed
+            gate_off
+            gate_soft
+            insert_after_append
+            lr_autonomous
+            lr_none
+            meta_reflect
+            meta_reflect_suggestions
+            meta_skill
+            meta_skill_after_slow_update
+            pairs_changed
+            pairs_unchanged
+            patch
+            review_timeout
+            rewrite_from_suggestions
+            schedule_autonomous
+            schedule_constant
+            schedule_linear
+            semantic_density
+            skill_aware
+            skill_aware_failure_only
+            slow_update_forced
+            slow_update_gated
+        }
+    };
+}
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/tests")
 }
