@@ -112,6 +112,36 @@ fn rollouts() {
     );
 }
 
+#[test]
+fn a_step_of_whole_texts_says_why_it_was_skipped_and_what_it_kept() {
+    let mut tape = epochs::rewritten("rewrite_from_suggestions", epochs::suggestions());
+    tape.records.pop();
+    let record = crate::fixture::two_steps().records.into_iter().find_map(|record| match record.event {
+        Event::StepFinished { record, .. } => Some(record),
+        _ => None,
+    });
+    let mut record = record.unwrap();
+    (record.at, record.action) = (epochs::at(1), planish::domain::Verdict::SkipNoRewrite);
+    let hash = tape.current.hash.clone();
+    tape.push(1, Event::StepFinished { record, current_hash: hash.clone(), best_hash: hash });
+    let mut app = played((120, 40), &tape);
+    typed(&mut app, "5");
+    let shown = text(&app);
+    assert!(shown.contains("– 1  no rewrite"), "{shown}");
+    assert!(shown.contains("step 1: skipped: no usable text came of 2 suggestions"), "{shown}");
+    typed(&mut app, "4");
+    assert!(text(&app).contains("no rewrite came of the suggestions"), "{}", text(&app));
+
+    let mut tape = epochs::rewritten("full_rewrite_minibatch", epochs::whole_skills());
+    let candidate = planish::domain::Skill::new("x");
+    let score = |gate: f64| planish::domain::GateScore { hard: gate, soft: gate, gate, n: 60, done: 60 };
+    let verdict = planish::domain::Verdict::AcceptNewBest;
+    let decision = Box::new(epochs::decision(&candidate, score(0.6), score(0.3), verdict));
+    tape.push(1, Event::GateDecided { at: epochs::at(1), decision });
+    let shown = text(&played((120, 40), &tape));
+    assert!(shown.contains("★ 1         0.600  +0.300   1/2"), "{shown}");
+}
+
 /// Texts of models that try to steer the terminal, and far too much of them; `text` fails on any escape that gets out.
 #[test]
 fn hostile_and_huge_texts_stay_inert() {

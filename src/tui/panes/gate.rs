@@ -6,7 +6,7 @@ use super::result::{final_words, result};
 use super::{frame, placeholder, verdict_mark, waiting_words};
 use crate::domain::{GateDecision, GateScore, StageKind, Verdict};
 use crate::event::{EvalPurpose, EvalState, ItemResult, StepState};
-use crate::plain::{STALE, bounded, bounded_gain, measured_part, score, signed, verdict_word};
+use crate::plain::{STALE, bounded, bounded_gain, count, measured_part, score, signed, verdict_word};
 use crate::tui::app::App;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, wrap_spans};
@@ -176,27 +176,41 @@ fn unmeasured(app: &App, step: &StepState) -> String {
             false => format!("step {number}: {phase}; the gate comes after the update"),
         };
     };
+    let noun = app.state.info.as_ref().map_or("edit", |info| info.update_mode.noun());
     match record.action {
         Verdict::SkipNoPatches if step.analyses.is_empty() => {
-            format!("step {number}: no edits proposed, as there was nothing to analyse")
+            format!("step {number}: no {noun}s proposed, as there was nothing to analyse")
         }
         Verdict::SkipNoPatches => {
             let analyses = match step.analyses.len() {
                 1 => "the analysis".to_owned(),
                 n => format!("any of {n} analyses"),
             };
-            format!("step {number}: no edits proposed by {analyses}")
+            format!("step {number}: no {noun}s proposed by {analyses}")
+        }
+        Verdict::SkipNoRewrite => {
+            let kept = step.review.as_ref().map_or(0, |review| review.kept.len());
+            match kept {
+                0 => format!("step {number}: skipped: no {noun} was left to make a new text of"),
+                kept => format!("step {number}: skipped: no usable text came of {}", count(kept, noun)),
+            }
         }
         Verdict::SkipNoChange => {
             let kept = step
                 .review
                 .as_ref()
                 .map_or(0, |review| review.edits.len().saturating_sub(review.rejected.len()));
-            let why =
-                if kept == 0 { "every edit was rejected in the review" } else { "the edits change nothing" };
+            let why = match kept {
+                0 => format!("every {noun} was rejected in the review"),
+                _ => format!("the {noun}s change nothing"),
+            };
             format!("step {number}: skipped: {why}")
         }
-        action => format!("step {number}: {}", verdict_word(action)),
+        action @ (Verdict::AcceptNewBest
+        | Verdict::Accept
+        | Verdict::ForceAccept
+        | Verdict::Reject
+        | Verdict::Undecided) => format!("step {number}: {}", verdict_word(action)),
     }
 }
 

@@ -4,7 +4,7 @@
 use ratatui::layout::Rect;
 
 use super::{frame, placeholder, waiting_words};
-use crate::domain::{EpochStage, StageAction, StageKind, Verdict};
+use crate::domain::{EpochStage, StageAction, StageKind, UpdateMode, Verdict};
 use crate::event::{EvalState, StepState};
 use crate::plain::{
     action_words, bounded, bounded_gain, measured_part, pair_counts, sample_words, verdict_word,
@@ -266,11 +266,20 @@ pub fn action_mark(action: StageAction) -> (&'static str, Role) {
     }
 }
 
-/// Edits that the current skill took over, of those proposed: none unless the gate accepted them.
+/// Proposals that the current skill took over, of those made: none unless the gate accepted them. A rewrite carries out
+/// the suggestions that a review kept; of whole candidates it is one.
 fn kept(step: &StepState, accepted: bool) -> String {
     let proposed = step.ranked.as_ref().map_or(0, |patch| patch.edits.len());
-    let applied = step.report.as_ref().map_or(0, |report| report.applied);
-    format!("{}/{proposed}", if accepted { applied } else { 0 })
+    let mode = step.ranked.as_ref().map_or_else(UpdateMode::default, |patch| UpdateMode::of(&patch.edits));
+    let taken = match mode {
+        _ if !accepted => 0,
+        UpdateMode::Patch => step.report.as_ref().map_or(0, |report| report.applied),
+        UpdateMode::RewriteFromSuggestions => {
+            step.review.as_ref().map_or(proposed, |review| review.kept.len())
+        }
+        UpdateMode::FullRewriteMinibatch => 1,
+    };
+    format!("{taken}/{proposed}")
 }
 
 fn measured(score: Option<f64>, progress: Option<String>) -> Span {
