@@ -197,6 +197,10 @@ impl RunState {
                     self.best_score = Some(score.gate);
                     self.best_step = self.at.step;
                 }
+                if score.done == score.n {
+                    self.current_score = Some(score.gate);
+                    self.current_score_stale = false;
+                }
                 self.final_selection = Some((score.clone(), *promoted));
             }
             Event::EvaluationStarted { eval, purpose, at, skill_hash, n } => {

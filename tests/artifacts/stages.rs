@@ -114,6 +114,7 @@ fn a_learned_budget_is_told_by_step_and_once_in_the_history() {
     record.lr_control_mode = planish::domain::LrControlMode::Autonomous;
     record.at = epochs::at(1);
     record.action = Verdict::SkipNoRewrite;
+    record.lr_decision.clone_from(&RunState::fold(&tape.records).steps[0].lr_decision);
     let hash = Skill::new(fixture::SKILL).hash;
     tape.push(1, Event::StepFinished { record, current_hash: hash.clone(), best_hash: hash });
     let folder = Folder::of(&tape);
@@ -189,6 +190,9 @@ fn the_summary_tells_hard_scores_and_the_last_skills_test() {
     ] {
         assert_eq!(summary[field], value, "{field}");
     }
+    let state = Folder::of(&epochs::ended()).json("runtime_state.json");
+    assert_eq!(state["current_score"], json!(35.0 / 60.0), "measured again before the test");
+    assert!(state.get("current_score_stale").is_none());
     assert_eq!(summary["epoch_stats"][1]["steps"], json!([3, 4]));
     assert!(summary["token_summary"]["slow_update"]["calls"] == 1);
 }
