@@ -25,16 +25,16 @@ pub enum Turn {
 }
 
 impl Turn {
-    /// A row of SkillOpt's `conversation.json`. Whatever is no known kind of row is a message.
-    pub fn of_row(row: &Value) -> Self {
+    /// A row of SkillOpt's `conversation.json`, its texts after `cut`. Whatever is no known kind of row is a message.
+    pub fn of_row(row: &Value, cut: impl Fn(String) -> String) -> Self {
         let text = |key: &str| match row.get(key) {
             None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
+            Some(Value::String(text)) => cut(text.clone()),
+            Some(other) => cut(other.to_string()),
         };
         let message = |role: &str, content| Self::Message { role: role.to_owned(), content };
         if !row.is_object() {
-            return message("agent", row.as_str().map_or_else(|| row.to_string(), str::to_owned));
+            return message("agent", cut(row.as_str().map_or_else(|| row.to_string(), str::to_owned)));
         }
         if text("type") == "tool_call" {
             return Self::ToolCall { cmd: text("cmd"), obs: text("obs") };

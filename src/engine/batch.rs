@@ -7,11 +7,11 @@ use super::reflection::{self, Analyses, Lesson, start_analyses};
 use super::run::Run;
 use super::step::{Findings, mean_of, round6};
 use crate::domain::{
-    BatchRecord, Brief, DeepProbe, EffectKey, Item, Phase, SourceType, StepRef, Trajectory, Turn,
+    BatchRecord, Brief, DeepProbe, EffectKey, Item, Phase, ProbeAnswer, SourceType, StepRef, Trajectory, Turn,
 };
 use crate::env::batches::Batch;
 use crate::event::{EvalPurpose, Event, ItemResult};
-use crate::optim::{conversation_text, probe_reply, representatives, with_reference};
+use crate::optim::{conversation_text, probe_examples, probe_reply, representatives, with_reference};
 
 /// Rollouts of one batch under way, in item order.
 struct Started<'a> {
@@ -172,6 +172,7 @@ impl Run {
         let trace = shown[0].turns.clone();
         let last_step = trace.len().checked_sub(1).map(|last| last as u64);
         let ids: Vec<String> = shown.iter().map(|trajectory| trajectory.item.clone()).collect();
+        let examples = probe_examples(&shown);
         let brief = Brief::Probe {
             skill: lesson.skill.text.clone(),
             trajectories: shown,
@@ -179,11 +180,14 @@ impl Run {
             meta_skill: lesson.meta_skill.to_owned(),
         };
         let path = format!("{}/deep/probe/b{number}", at.path());
-        let read = |text: &str| probe_reply(text, &ids, last_step);
+        let read = |text: &str| {
+            let probe = probe_reply(text, &ids, last_step)?;
+            Ok(ProbeAnswer { probe, examples: examples.clone() })
+        };
         let Consulted { answer, usage, .. } =
-            self.shop.consult::<DeepProbe>(at, "deep_probe", path, brief, read).await?;
+            self.shop.consult::<ProbeAnswer>(at, "deep_probe", path, brief, read).await?;
         found.spend("deep_probe", usage);
-        let Some(probe) = answer else { return Ok(()) };
+        let Some(ProbeAnswer { probe, .. }) = answer else { return Ok(()) };
         let readout = readout(&probe, &trace);
         let spec = EvaluationSpec {
             id: format!("s{:03}/deep/b{number}", at.step),

@@ -11,7 +11,7 @@ pub fn reflect(case: &Case) -> Option<Value> {
     let input = &case.input;
     match case.function() {
         "fmt_trajectory" => {
-            let turns: Vec<Turn> = input.as_array()?.iter().map(Turn::of_row).collect();
+            let turns: Vec<Turn> = input.as_array()?.iter().map(turn).collect();
             Some(json!(conversation_text(&turns)))
         }
         "fmt_minibatch_trajectories"
@@ -35,6 +35,10 @@ pub fn reflect(case: &Case) -> Option<Value> {
     }
 }
 
+fn turn(row: &Value) -> Turn {
+    Turn::of_row(row, |text| text)
+}
+
 /// A run always has a seed.
 fn seed(input: &Value) -> u64 {
     input["seed"].as_u64().unwrap_or(Config::default().train.seed)
@@ -44,7 +48,7 @@ fn seed(input: &Value) -> u64 {
 fn trajectory(item: &Value) -> Option<Trajectory> {
     let text = |key: &str| item[key].as_str().unwrap_or_default().trim().to_owned();
     let either = |a: &str, b: &str| if text(a).is_empty() { text(b) } else { text(a) };
-    let (turn, system_prompt, user_prompt) = match text("id").as_str() {
+    let (row, system_prompt, user_prompt) = match text("id").as_str() {
         "a" => (json!({"role": "user", "content": "q"}), "SYS".into(), "USR".into()),
         "e" => (json!({"content": "r"}), text("target_system_prompt"), String::new()),
         _ => return None,
@@ -61,7 +65,7 @@ fn trajectory(item: &Value) -> Option<Trajectory> {
         hard: 0.0,
         soft: 0.0,
         reason: text("fail_reason"),
-        turns: vec![Turn::of_row(&turn)],
+        turns: vec![turn(&row)],
         reference: text("reference_text"),
     })
 }

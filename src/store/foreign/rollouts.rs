@@ -179,41 +179,12 @@ fn predictions(folder: &mut Folder, place: &str, item: &str) -> Option<String> {
 fn conversation(folder: &mut Folder, texts: &str) -> Vec<Turn> {
     let file = format!("{texts}/conversation.json");
     match folder.json(&file) {
-        Some(Value::Array(turns)) => turns.iter().map(turn).collect(),
+        Some(Value::Array(turns)) => turns.iter().map(|row| Turn::of_row(row, cut)).collect(),
         Some(other) => {
             folder.note(&file, None, format!("is {}, not a list; left out", kind(&other)));
             Vec::new()
         }
         None => Vec::new(),
-    }
-}
-
-fn turn(turn: &Value) -> Turn {
-    let text = |key: &str| match turn.get(key) {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => cut(text.clone()),
-        Some(other) => cut(other.to_string()),
-    };
-    let has = |key: &str| turn.get(key).is_some();
-    if !turn.is_object() {
-        let content = turn.as_str().map_or_else(|| turn.to_string(), str::to_owned);
-        return Turn::Message { role: "agent".into(), content: cut(content) };
-    }
-    if text("type") == "tool_call" {
-        return Turn::ToolCall { cmd: text("cmd"), obs: text("obs") };
-    }
-    if has("action") && has("env_feedback") {
-        return Turn::Step {
-            step: turn.get("step").and_then(Value::as_u64),
-            reasoning: text("reasoning"),
-            action: text("action"),
-            feedback: text("env_feedback"),
-        };
-    }
-    match text("role").as_str() {
-        "system" => Turn::Verification { content: text("content") },
-        "" => Turn::Message { role: "agent".into(), content: text("content") },
-        role => Turn::Message { role: role.to_owned(), content: text("content") },
     }
 }
 
