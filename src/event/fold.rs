@@ -275,7 +275,9 @@ impl RunState {
                 self.best_step = record.best_step;
                 let step = self.step_mut(record.at, now);
                 // A budget that nobody named is not an answer, only a decision of the step.
-                step.lr_decision.clone_from(&record.lr_decision);
+                if record.lr_decision.is_some() {
+                    step.lr_decision.clone_from(&record.lr_decision);
+                }
                 step.current_hash.clone_from(current_hash);
                 step.record = Some((**record).clone());
                 step.finished_at = Some(now);

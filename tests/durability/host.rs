@@ -27,7 +27,7 @@ impl Task<'_> {
     }
 
     /// Starts, or resumes, a run in the foreground of a child process.
-    fn start(&self, name: &str) -> Child {
+    fn command(&self, name: &str) -> Command {
         let run = self.run(name);
         let mut command = Command::new(env!("CARGO_BIN_EXE_planish"));
         if run.join("events.jsonl").exists() {
@@ -40,14 +40,17 @@ impl Task<'_> {
                 command.args(["-o", setting]);
             }
         }
+        command.args(["--foreground", "--json", "--events", "all"]);
+        command.env("XDG_RUNTIME_DIR", &self.folder).stdin(Stdio::null());
         command
-            .args(["--foreground", "--json", "--events", "all"])
-            .env("XDG_RUNTIME_DIR", &self.folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+    }
+
+    /// Starts a run and kills it once `reached` has come to its end.
+    pub fn interrupt(&self, name: &str, reached: impl FnOnce()) {
+        let mut host = self.command(name).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        reached();
+        host.kill().unwrap();
+        host.wait().unwrap();
     }
 
     /// Runs a host until the journal has `engine_events` of those; `None` lets it run to its end. Says whether the run
@@ -58,7 +61,8 @@ impl Task<'_> {
         let recorded = recorded_seeds(&run);
         let before = self.servers.map(|server| server.requests().len());
         // Every start of a host adds events of its own, which do not count.
-        let completed = watch(self.start(name), kill_at, engine_len(&run));
+        let host = self.command(name).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let completed = watch(host, kill_at, engine_len(&run));
         for (server, before) in self.servers.into_iter().zip(before) {
             for request in &server.requests()[before..] {
                 let seed = request.body["seed"].as_u64().unwrap();

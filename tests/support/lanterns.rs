@@ -93,6 +93,14 @@ impl Lanterns {
         }
     }
 
+    /// The optimizer's server is replaced by another one at the same place.
+    pub async fn replace_optimizer(&mut self, script: Script) {
+        let port = self.optimizer.port();
+        let idle = MockServer::start(0, Script::default()).await.unwrap();
+        std::mem::replace(&mut self.optimizer, idle).stop().await;
+        self.optimizer = MockServer::start(port, script).await.unwrap();
+    }
+
     pub fn config(&self) -> PathBuf {
         folder().join(format!("{}.toml", self.config))
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::script::{Act, Conversation, FixedUsage, Playbook, Script, ScriptError};
@@ -30,7 +31,7 @@ pub struct SeenRequest {
 struct Shared {
     playbook: Playbook,
     seen: VecDeque<SeenRequest>,
-    count: u64,
+    count: watch::Sender<u64>,
 }
 
 /// A running mock server; dropping it stops it and closes its connections.
@@ -60,9 +61,14 @@ impl MockServer {
         let listen = |source| MockError::Listen { port, source };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let shared = Arc::new(Mutex::new(Shared { playbook, seen: VecDeque::new(), count: 0 }));
+        let shared =
+            Arc::new(Mutex::new(Shared { playbook, seen: VecDeque::new(), count: watch::Sender::new(0) }));
         let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Ok(Self { address, shared, task })
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
     }
 
     /// Base URL up to and including `/v1`.
@@ -72,7 +78,19 @@ impl MockServer {
 
     /// Requests so far.
     pub fn count(&self) -> u64 {
-        lock(&self.shared).count
+        *lock(&self.shared).count.borrow()
+    }
+
+    /// Waits for a request that is `wanted`, be it answered or not.
+    pub async fn wait_for(&self, wanted: impl Fn(&SeenRequest) -> bool) {
+        let mut count = lock(&self.shared).count.subscribe();
+        while !lock(&self.shared).seen.iter().any(&wanted) && count.changed().await.is_ok() {}
+    }
+
+    /// Stops at once; the port is free afterwards.
+    pub async fn stop(mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
     }
 
     /// The latest requests, oldest first.
@@ -155,7 +173,6 @@ fn decide(shared: &Mutex<Shared>, request: Request, body: Value, chat: bool) -> 
     let said = conversation(&body);
     let text = body.to_string();
     let mut shared = lock(shared);
-    shared.count += 1;
     let act = shared.playbook.act(&said, &text);
     let script = shared.playbook.script();
     let reply_length = match &act {
@@ -173,7 +190,7 @@ fn decide(shared: &Mutex<Shared>, request: Request, body: Value, chat: bool) -> 
         }),
         chunk: if script.chunk == 0 { 8 } else { script.chunk },
         delay: Duration::from_millis(script.chunk_delay_ms),
-        request_id: format!("mock-{}", shared.count),
+        request_id: format!("mock-{}", *shared.count.borrow() + 1),
     };
     let latency = script.latency_ms;
     if shared.seen.len() == KEPT_REQUESTS {
@@ -181,6 +198,7 @@ fn decide(shared: &Mutex<Shared>, request: Request, body: Value, chat: bool) -> 
     }
     let rule = shared.playbook.answered().to_owned();
     shared.seen.push_back(SeenRequest { path: request.path, headers: request.headers, body, rule });
+    shared.count.send_modify(|count| *count += 1);
     (act, latency, shape)
 }
 
