@@ -107,7 +107,7 @@ impl Run {
                 self.shop.consult(at, "slow_update", path, brief, slow_update_reply).await?;
             usage += asked;
             found.note = note;
-            if let Some((reasoning, content)) = answer {
+            if let Some((reasoning, content)) = said(answer, &mut found.note) {
                 let candidate = Skill::new(with_slow_update(&self.current.text, &content));
                 (found.reasoning, found.content) = (reasoning, content);
                 found.candidate = Some(candidate.clone());
@@ -192,7 +192,7 @@ impl Run {
                     self.shop.consult(at, "meta_skill", path, brief, meta_skill_reply).await?;
                 usage += asked;
                 found.note = note;
-                if let Some((reasoning, content)) = answer {
+                if let Some((reasoning, content)) = said(answer, &mut found.note) {
                     found.action = StageAction::WriteMetaSkill;
                     self.meta_skill.clone_from(&content);
                     (found.reasoning, found.content) = (reasoning, content);
@@ -284,6 +284,16 @@ impl Run {
         spent += usage;
         Ok(Round { items, prev, curr, usage: spent })
     }
+}
+
+/// The (reasoning, content) of an answer that has any; the optimizer may also have nothing to say.
+fn said(answer: Option<(String, String)>, note: &mut String) -> Option<(String, String)> {
+    let (reasoning, content) = answer?;
+    if content.is_empty() {
+        *note = format!("the optimizer had nothing to say; {reasoning}").trim_end_matches("; ").to_owned();
+        return None;
+    }
+    Some((reasoning, content))
 }
 
 fn pairs_of(round: &Round<'_>) -> Vec<ComparisonPair> {

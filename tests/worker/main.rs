@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod client;
+mod epochs;
 mod process;
 
 use std::collections::HashMap;
