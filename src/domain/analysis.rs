@@ -74,6 +74,9 @@ pub struct StepMemory {
     pub failure_patterns: Vec<(String, usize, Vec<String>)>,
     /// Set on a gate rejection: (current score, candidate score).
     pub scores: Option<(f64, f64)>,
+    /// The candidate's score is the best it could still have come to: its evaluation was stopped early.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_most: bool,
     pub failed_attempts: Vec<FailedAttempt>,
 }
 

@@ -44,6 +44,8 @@ impl Run {
             .collect::<Result<Vec<_>, _>>()?;
         let lesson = Lesson { at, skill: &self.current, memory: &self.memory, meta_skill: &self.meta_skill };
         let mut results: Vec<ItemResult> = Vec::new();
+        // Held back until one rollout is answered: when none is, the run stops and a resume asks again.
+        let mut unanswered = Vec::new();
         let mut reflecting = Vec::with_capacity(batches.len());
         for (number, Started { batch, pending }) in started.into_iter().enumerate() {
             let before = found.rollouts.len();
@@ -52,7 +54,12 @@ impl Run {
             for (item, key, pending) in pending {
                 let result = pending.result().await?;
                 let index = results.len();
-                self.shop.journal.emit(Event::RolloutFinished { key, at, index, result: result.clone() })?;
+                unanswered.push(Event::RolloutFinished { key, at, index, result: result.clone() });
+                if result.rollout().is_some() || !found.rollouts.is_empty() {
+                    for event in unanswered.drain(..) {
+                        self.shop.journal.emit(event)?;
+                    }
+                }
                 if let Some(rollout) = result.rollout() {
                     trajectories.push(Trajectory::of_training(item, rollout));
                     items.push(item);
@@ -199,6 +206,7 @@ impl Run {
             against: None,
             known: None,
             readout: Some(&readout),
+            indispensable: None,
         };
         let probed = evaluate(&self.shop, &self.metric, spec).await?;
         found.spend("rollout", probed.usage);

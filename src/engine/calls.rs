@@ -70,6 +70,8 @@ pub struct RolloutSpec<'a> {
 /// What the optimizer's reply came to, or why it cannot be used.
 pub struct Asked<T> {
     pub answer: Result<T, String>,
+    /// False: no call came back, so nothing was said at all.
+    pub heard: bool,
     /// Of all rounds.
     pub usage: Usage,
 }
@@ -143,11 +145,11 @@ impl Workshop {
     ) -> Result<Asked<T>, Stop> {
         let reply = match self.call_optimizer(request).await? {
             Ok(reply) => reply,
-            Err(error) => return Ok(Asked { answer: Err(error), usage: Usage::default() }),
+            Err(error) => return Ok(Asked { answer: Err(error), heard: false, usage: Usage::default() }),
         };
         let mut usage = reply.usage;
         let fault = match read(&reply.text) {
-            Ok(answer) => return Ok(Asked { answer: Ok(answer), usage }),
+            Ok(answer) => return Ok(Asked { answer: Ok(answer), heard: true, usage }),
             Err(fault) => fault.to_string(),
         };
         let path = format!("{}/repair", request.path);
@@ -170,7 +172,7 @@ impl Workshop {
             }
             Err(error) => Err(format!("{fault}; the repair round failed: {error}")),
         };
-        Ok(Asked { answer, usage })
+        Ok(Asked { answer, heard: true, usage })
     }
 
     /// [`Workshop::ask`] as a stage of its own, whose outcome is journaled and recalled.

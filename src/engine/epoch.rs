@@ -145,6 +145,9 @@ impl Run {
         }
         let place = format!("e{:02}/{stage}", at.epoch);
         let mut usage = self.rescore_if_stale(at, format!("{place}/rescore"), at.step).await?;
+        if self.incomparable() {
+            return Ok((StageAction::Undecided, None, usage));
+        }
         let path = format!("{place}/eval");
         let evaluation = self.evaluate_candidate(at, purpose, path.clone(), path, candidate).await?;
         usage += evaluation.usage;
@@ -270,6 +273,7 @@ impl Run {
             against: None,
             known: None,
             readout: None,
+            indispensable: None,
         };
         // Both run at once.
         let prev = begin(

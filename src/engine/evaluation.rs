@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Stop;
-use super::calls::{Pending, RolloutSpec, Workshop};
+use super::calls::{Pending, RolloutSpec, Workshop, missing_message};
 use crate::config::EvaluationConfig;
 use crate::domain::{
     EffectKey, Evaluator, GateMetric, GateScore, HeldOut, Item, Rollout, Score, Skill, StepRef, Usage,
@@ -107,6 +107,9 @@ pub struct EvaluationSpec<'a> {
     pub known: Option<&'a [Option<ItemResult>]>,
     /// A diagnostic instruction that every prompt ends with.
     pub readout: Option<&'a str>,
+    /// What this is to the run, when nothing can go on without a score of every item: then a missing one ends the run
+    /// before it is journaled, so that a resume asks again.
+    pub indispensable: Option<&'a str>,
 }
 
 /// Runs an evaluation from its first item to its last.
@@ -190,7 +193,8 @@ impl Running<'_> {
             readout: self.spec.readout,
         };
         let key = self.shop.rollout_key(&rollout);
-        if let Some(Some(known)) = self.spec.known.map(|known| &known[index]) {
+        // What was never answered may be answered now.
+        if let Some(Some(known @ ItemResult::Scored(_))) = self.spec.known.map(|known| &known[index]) {
             return Ok((key, Pending::Recalled(without_cost(known))));
         }
         Ok((key, self.shop.start_rollout(&rollout)?))
@@ -200,9 +204,16 @@ impl Running<'_> {
         let n = self.order.len();
         let mut results: Vec<Option<ItemResult>> = vec![None; n];
         let mut usage = Usage::default();
+        let mut lacking = Vec::new();
         while !self.flight.is_empty() {
             for (index, key, pending) in std::mem::take(&mut self.flight) {
                 let result = pending.result().await?;
+                self.done += 1;
+                if self.spec.indispensable.is_some() && (!lacking.is_empty() || result.rollout().is_none()) {
+                    // A resume asks for it again; what came after it lies in the stored calls.
+                    lacking.extend(Some(result).filter(|result| result.rollout().is_none()));
+                    continue;
+                }
                 self.shop.journal.emit(Event::EvaluationItemFinished {
                     key,
                     eval: self.spec.id.clone(),
@@ -216,9 +227,16 @@ impl Running<'_> {
                     usage += rollout.usage;
                 }
                 results[index] = Some(result);
-                self.done += 1;
             }
             self.take_off()?;
+        }
+        if let Some(what) = self.spec.indispensable
+            && let Some(first) = missing_message(&lacking)
+        {
+            return Err(Stop::Failed(format!(
+                "{what} lacks {} of {n} items, so nothing can be compared with it; {first}",
+                lacking.len()
+            )));
         }
         let Metric { kind, mixed_weight, .. } = *self.metric;
         let scored = results.iter().filter_map(|result| Some(&result.as_ref()?.rollout()?.score));
@@ -248,13 +266,14 @@ pub fn recorded_results(items: &EvalItems<'_>, rollouts: &[Rollout]) -> Option<V
         let item = items.get(index);
         let rollout = rollouts.iter().find(|rollout| rollout.item == item.id)?;
         let same = |recorded: &str, field: &str| match item.fields.get(field) {
-            _ if recorded.is_empty() => true,
+            _ if recorded.is_empty() => false,
             Some(Value::String(text)) => text == recorded,
             Some(Value::Array(texts)) => {
                 let texts: Vec<&str> = texts.iter().filter_map(Value::as_str).collect();
                 texts.join(" | ") == recorded
             }
-            _ => true,
+            // Another form of task: nothing says that the row is of it.
+            Some(_) | None => false,
         };
         let fits = same(&rollout.task, "question") && same(&rollout.gold, "answers");
         fits.then(|| Some(ItemResult::Scored(Box::new(rollout.clone()))))

@@ -125,6 +125,7 @@ impl Run {
             against: None,
             known,
             readout: None,
+            indispensable: None,
         }
     }
 

@@ -74,7 +74,11 @@ impl Run {
                     return Ok(usage);
                 };
                 found.change_summary = rewrite.change_summary;
-                with_regions_of(&rewrite.new_skill, &self.current.text).0
+                let (text, restored) = with_regions_of(&rewrite.new_skill, &self.current.text);
+                if restored {
+                    found.note = "the rewrite had lost a protected region, which was put back".into();
+                }
+                text
             }
             UpdateMode::Patch | UpdateMode::FullRewriteMinibatch => {
                 let Applied { skill, report } = self.apply(&self.current.text, &found.patch.edits);

@@ -40,11 +40,7 @@ pub struct Analyses {
 }
 
 struct AnalystCall {
-    key: EffectKey,
-    source: SourceType,
-    minibatch: usize,
-    items: Vec<String>,
-    deep: bool,
+    place: AnalystPlace,
     result: Pending<Answer>,
 }
 
@@ -53,6 +49,8 @@ struct AnalystCall {
 struct Answer {
     reply: Option<AnalystReply>,
     note: String,
+    /// False: the call failed for good.
+    heard: bool,
     usage: Usage,
 }
 
@@ -140,52 +138,81 @@ fn start_analyst(
                 appendix_notes,
                 left_out: Vec::new(),
             });
-            Pending::Recalled(Answer { reply, note, usage })
+            Pending::Recalled(Answer { reply, note, heard: true, usage })
         }
         Some(_) | None => {
             let (shop, shown) = (shop.clone(), items.clone());
             Pending::Running(AbortOnDropHandle::new(tokio::spawn(async move {
                 let read = |text: &str| analyst_reply(text, mode, source, budget, &shown);
-                let Asked { answer, usage, .. } = shop.ask(&request, read).await?;
+                let Asked { answer, heard, usage } = shop.ask(&request, read).await?;
                 Ok(match answer {
-                    Ok(reply) => Answer { note: reply.left_out.join("; "), reply: Some(reply), usage },
-                    Err(note) => Answer { reply: None, note, usage },
+                    Ok(reply) => Answer { note: reply.left_out.join("; "), reply: Some(reply), heard, usage },
+                    Err(note) => Answer { reply: None, note, heard, usage },
                 })
             })))
         }
     };
-    Ok(AnalystCall { key, source, minibatch: index, items, deep: batch.deep, result })
+    let place = AnalystPlace { key, source, minibatch: index, items, deep: batch.deep };
+    Ok(AnalystCall { place, result })
+}
+
+/// Which analyst call an answer belongs to.
+struct AnalystPlace {
+    key: EffectKey,
+    source: SourceType,
+    minibatch: usize,
+    items: Vec<String>,
+    deep: bool,
+}
+
+impl AnalystPlace {
+    fn journal(self, shop: &Workshop, at: StepRef, answer: Answer) -> Result<Analysis, Stop> {
+        let Self { key, source, minibatch, items, deep } = self;
+        let Answer { reply, note, usage, .. } = answer;
+        let (patch, found) = match reply {
+            Some(AnalystReply { patch, failures, success_patterns, appendix_notes, .. }) => {
+                (Some(patch), (failures, success_patterns, appendix_notes))
+            }
+            None => (None, Default::default()),
+        };
+        let (failures, success_patterns, appendix_notes) = found;
+        shop.journal.emit(Event::AnalysisFinished {
+            key,
+            at,
+            source,
+            minibatch,
+            items: items.clone(),
+            patch: patch.clone(),
+            failures: failures.clone(),
+            success_patterns,
+            appendix_notes: appendix_notes.clone(),
+            deep,
+            note,
+            usage,
+        })?;
+        Ok(Analysis { source, items, patch, failures, appendix_notes, usage })
+    }
 }
 
 impl Analyses {
-    /// Collects and journals all calls in minibatch order.
+    /// Collects and journals all calls in minibatch order. When not one of them was answered, the run stops before any is
+    /// journaled, so that a resume asks again.
     pub async fn collect(self, shop: &Workshop, at: StepRef) -> Result<Vec<Analysis>, Stop> {
         let mut analyses = Vec::with_capacity(self.calls.len());
-        for call in self.calls {
-            let AnalystCall { key, source, minibatch, items, deep, result } = call;
-            let Answer { reply, note, usage } = result.result().await?;
-            let (patch, found) = match reply {
-                Some(AnalystReply { patch, failures, success_patterns, appendix_notes, .. }) => {
-                    (Some(patch), (failures, success_patterns, appendix_notes))
+        let (mut heard, mut held) = (false, Vec::new());
+        for AnalystCall { place, result } in self.calls {
+            let answer = result.result().await?;
+            heard |= answer.heard;
+            held.push((place, answer));
+            if heard {
+                for (place, answer) in held.drain(..) {
+                    analyses.push(place.journal(shop, at, answer)?);
                 }
-                None => (None, Default::default()),
-            };
-            let (failures, success_patterns, appendix_notes) = found;
-            shop.journal.emit(Event::AnalysisFinished {
-                key,
-                at,
-                source,
-                minibatch,
-                items: items.clone(),
-                patch: patch.clone(),
-                failures: failures.clone(),
-                success_patterns,
-                appendix_notes: appendix_notes.clone(),
-                deep,
-                note,
-                usage,
-            })?;
-            analyses.push(Analysis { source, items, patch, failures, appendix_notes, usage });
+            }
+        }
+        if let Some((_, answer)) = held.first() {
+            let (step, why) = (at.step, &answer.note);
+            return Err(Stop::Failed(format!("no analyst of step {step} answered; the first: {why}")));
         }
         Ok(analyses)
     }

@@ -26,9 +26,9 @@ pub async fn review(
 ) -> Result<Reviewed, Stop> {
     let settings = &shop.config.review;
     let mode = if edits.is_empty() { ReviewMode::Auto } else { settings.mode };
-    // Review settings may change on a resume, so a recorded opening stands as it is.
+    // Review settings may change on a resume, so a recorded opening stands as it is: whatever was decided in it counts.
     let opened = shop.journal.recall(|event| match event {
-        Event::ReviewOpened { at: opened, .. } if *opened == at => Some(()),
+        Event::ReviewOpened { at: opened, mode, .. } if *opened == at => Some(*mode),
         _ => None,
     });
     if opened.is_none() {
@@ -52,11 +52,12 @@ pub async fn review(
         return Ok(reviewed);
     }
     shop.journal.settled().await?;
-    let close = match mode {
-        ReviewMode::Auto => ReviewClose::Auto,
-        ReviewMode::Manual => wait_for_close(shop, settings).await?,
+    let opened = opened.unwrap_or(mode);
+    let close = match (opened, mode) {
+        (ReviewMode::Manual, ReviewMode::Manual) => wait_for_close(shop, settings).await?,
+        (ReviewMode::Auto, _) | (_, ReviewMode::Auto) => ReviewClose::Auto,
     };
-    let reviewed = match mode {
+    let reviewed = match opened {
         ReviewMode::Auto => Reviewed { kept: edits.to_vec(), rejected: Vec::new() },
         ReviewMode::Manual => shop.journal.with_state(|state| {
             let review = state.steps.last().and_then(|step| step.review.as_ref());

@@ -227,9 +227,9 @@ impl Run {
             against: None,
             known: None,
             readout: None,
+            indispensable: Some("the baseline"),
         };
         let baseline = evaluate(&shop, &metric, spec).await?;
-        check_complete(&baseline, "the baseline")?;
         let val_ids = baseline.results.iter().flatten().map(|result| result.item().to_owned()).collect();
         let mut measured = HashMap::new();
         measured.insert(skill.hash.clone(), baseline.results.clone());
@@ -321,18 +321,10 @@ impl Run {
     }
 }
 
-/// Nothing can be compared with a measurement that lacks items.
-pub(super) fn check_complete(evaluation: &Evaluation, what: &str) -> Result<(), Stop> {
-    if evaluation.complete() {
-        return Ok(());
-    }
-    let results: Vec<ItemResult> = evaluation.results.iter().flatten().cloned().collect();
-    let first = super::calls::missing_message(&results).unwrap_or_default();
-    let (n, done) = (evaluation.score.n, evaluation.score.done);
-    Err(Stop::Failed(format!(
-        "{what} lacks {} of {n} items, so nothing can be compared with it; {first}",
-        n - done
-    )))
+/// Whether the step buffer keeps what a step tells: a skipped one only tells what a reviewer refused.
+pub(super) fn remembers(action: Verdict, memory: &StepMemory) -> bool {
+    let skipped = matches!(action, Verdict::SkipNoPatches | Verdict::SkipNoRewrite);
+    !skipped || !memory.failed_attempts.is_empty()
 }
 
 /// The skill with room for notes, where the run takes any; journaled when that is another text.

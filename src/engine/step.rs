@@ -4,7 +4,7 @@
 use super::Stop;
 use super::reflection::{Analysis, Lesson, aggregate};
 use super::review::Reviewed;
-use super::run::{EpochStep, Run};
+use super::run::{EpochStep, Run, remembers};
 use crate::domain::{
     AppendixFlush, ApplySummary, BatchRecord, EditReport, FailedItem, GateDecision, LrControlMode,
     LrDecision, MinibatchNotes, Patch, Phase, Rewrite, Rollout, Skill, StepMemory, StepRecord, StepRef,
@@ -77,6 +77,9 @@ impl Run {
         let since = at.step.saturating_sub(1);
         let usage = self.rescore_if_stale(at, format!("s{:03}/rescore", at.step), since).await?;
         found.spend("evaluation", usage);
+        if self.incomparable() {
+            return Ok(Verdict::Undecided);
+        }
         let (id, path) = (format!("s{:03}", at.step), format!("{}/eval", at.path()));
         let purpose = crate::event::EvalPurpose::Candidate;
         let evaluation = self.evaluate_candidate(at, purpose, id, path, &candidate).await?;
@@ -98,10 +101,10 @@ impl Run {
             selection_hard: found.decision.as_ref().map(|decision| decision.candidate.hard),
             current_score: self.current_evaluation.score.gate,
             best_score: self.best_score.gate,
-            selected: (action != Verdict::SkipNoPatches).then(|| found.ranked.edits.clone()),
+            selected: (action != Verdict::SkipNoPatches).then(|| found.reviewed.kept.clone()),
             memory: memory.clone(),
         });
-        if !matches!(action, Verdict::SkipNoPatches | Verdict::SkipNoRewrite) {
+        if remembers(action, &memory) {
             self.memory.push(memory);
         }
         let record = self.record(at, found, action);
@@ -204,6 +207,7 @@ fn memory(at: StepRef, found: &Findings, action: Verdict) -> StepMemory {
         n_fail: failures.len(),
         failure_patterns: failure_patterns(&failures, &notes),
         scores: rejected.map(|decision| (decision.current.gate, decision.candidate.gate)),
+        at_most: rejected.is_some_and(|decision| decision.candidate.done < decision.candidate.n),
         failed_attempts,
     }
 }

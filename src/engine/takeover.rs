@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Stop;
 use super::calls::Workshop;
 use super::evaluation::{EvalItems, Evaluation, EvaluationSpec, Metric, evaluate, recorded_results};
-use super::run::{EpochStep, Run, check_complete, with_appendix_region};
+use super::run::{EpochStep, Run, remembers, with_appendix_region};
 use crate::domain::{Continued, Dataset, EpochStage, HeldSkill, Phase, Skill, StepMemory, StepRef, Verdict};
 use crate::event::{EvalPurpose, Event, ItemResult, LogLevel, RunPlan};
 use crate::store::RunDir;
@@ -124,6 +124,7 @@ async fn remeasure(
         };
         shop.journal.outside(|_| Ok(Event::Log { level: LogLevel::Info, message }))?;
     }
+    let what = format!("the measurement of the {name} skill");
     let id = format!("resume_{name}");
     let spec = EvaluationSpec {
         id: id.clone(),
@@ -135,10 +136,9 @@ async fn remeasure(
         against: None,
         known: known.as_deref(),
         readout: None,
+        indispensable: Some(&what),
     };
-    let evaluation = evaluate(shop, metric, spec).await?;
-    check_complete(&evaluation, &format!("the measurement of the {name} skill"))?;
-    Ok(evaluation)
+    evaluate(shop, metric, spec).await
 }
 
 /// The steps of the epoch under way of which the step buffer knows something.
@@ -161,6 +161,6 @@ fn steps_of_epoch(continued: &Continued) -> Vec<EpochStep> {
 }
 
 fn step_buffer(steps: &[EpochStep]) -> Vec<StepMemory> {
-    let kept = |step: &&EpochStep| !matches!(step.action, Verdict::SkipNoPatches | Verdict::SkipNoRewrite);
+    let kept = |step: &&EpochStep| remembers(step.action, &step.memory);
     steps.iter().filter(kept).map(|step| step.memory.clone()).collect()
 }

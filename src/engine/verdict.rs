@@ -20,7 +20,7 @@ impl Run {
         id: String,
         since: u32,
     ) -> Result<Usage, Stop> {
-        if !self.stale || !self.shop.config.evaluation.use_gate {
+        if !self.stale {
             return Ok(Usage::default());
         }
         let current = self.current.clone();
@@ -32,9 +32,17 @@ impl Run {
             self.best_step = since;
             self.best_origin.clone_from(&self.current_origin);
         }
-        self.current_evaluation = evaluation;
-        self.stale = false;
+        // A mean over some of the items is no score to hold a candidate against.
+        if evaluation.complete() {
+            self.current_evaluation = evaluation;
+            self.stale = false;
+        }
         Ok(usage)
+    }
+
+    /// No verdict is possible: the gate would compare with a score of another text.
+    pub(super) fn incomparable(&self) -> bool {
+        self.stale && self.shop.config.evaluation.use_gate
     }
 
     /// Runs a candidate on the selection split until the verdict is certain.
@@ -71,6 +79,7 @@ impl Run {
             against,
             known: self.measured.get(&skill.hash).map(Vec::as_slice),
             readout: None,
+            indispensable: None,
         };
         let evaluation = evaluate(&self.shop, &self.metric, spec).await?;
         self.measured.insert(skill.hash.clone(), evaluation.results.clone());
@@ -157,7 +166,9 @@ impl Run {
         let union = union_notes(&appendix_notes(&self.current.text), &step_notes);
         let threshold = optimizer.skill_aware_consolidate_threshold;
         let mut consolidated = None;
-        if threshold > 0 && union.all.len() > threshold {
+        // Notes that are all there already change nothing, not even where the region stands.
+        let news = union.added > 0;
+        if news && threshold > 0 && union.all.len() > threshold {
             let (before, notes) = (union.all.len(), union.all.clone());
             let path = format!("{}/appendix", at.path());
             let read = |text: &str| consolidated_notes(text, before);
@@ -168,7 +179,10 @@ impl Run {
             consolidated = shorter(answer, before);
         }
         let notes = consolidated.as_ref().unwrap_or(&union.all);
-        let skill = Skill::new(with_appendix(&self.current.text, notes));
+        let skill = match news {
+            true => Skill::new(with_appendix(&self.current.text, notes)),
+            false => self.current.clone(),
+        };
         let flush =
             AppendixFlush { step_notes, added: union.added, appendix_after: union.all.clone(), consolidated };
         self.shop.journal.emit(Event::AppendixUpdated { at, flush: flush.clone(), skill: skill.clone() })?;

@@ -221,8 +221,10 @@ impl RunState {
                 }
             }
             Event::EvaluationItemFinished { eval, index, result, .. } => {
+                let on_training_items =
+                    self.evals.get(eval).is_some_and(|eval| eval.purpose.on_training_items());
                 if let Some(rollout) = result.rollout() {
-                    self.add_usage("evaluation", rollout.usage);
+                    self.add_usage(if on_training_items { "rollout" } else { "evaluation" }, rollout.usage);
                 }
                 if let Some(state) = self.evals.get_mut(eval) {
                     state.results.push((*index, result.clone()));
@@ -239,6 +241,8 @@ impl RunState {
                             self.current_score = Some(score.gate);
                             self.best_score = Some(score.gate);
                         }
+                        // A mean over some of the items is no score.
+                        EvalPurpose::Rescore if score.done < score.n => {}
                         EvalPurpose::Rescore => {
                             if state.skill_hash == self.best_hash {
                                 self.best_score = Some(score.gate);

@@ -49,6 +49,11 @@ pub enum EvalPurpose {
 }
 
 impl EvalPurpose {
+    /// Rolls out training items: nothing of it decides a verdict.
+    pub fn on_training_items(self) -> bool {
+        matches!(self, Self::LongitudinalPrev | Self::LongitudinalCurr | Self::DeepProbe)
+    }
+
     /// Measures a candidate for a verdict.
     pub fn is_candidate(self) -> bool {
         matches!(self, Self::Candidate | Self::SlowCandidate | Self::MetaReflectCandidate)

@@ -6,9 +6,17 @@ use std::ops::Range;
 use serde_json::Value;
 
 /// The first fenced JSON value, else the span from the first `{` to the last `}`; each must parse, if need be after
-/// [`tidied`]. Reasoning up to a closing `</think>` tag is left out. `None`: the reply holds no single JSON value.
+/// [`tidied`]. Reasoning up to a closing `</think>` tag is left out, unless the tag stands inside the answer. `None`: the
+/// reply holds no single JSON value.
 pub fn extract_json(reply: &str) -> Option<Value> {
-    let reply = reply.rsplit_once("</think>").map_or(reply, |(_, answer)| answer);
+    after_reasoning(reply).and_then(value).or_else(|| value(reply))
+}
+
+fn after_reasoning(reply: &str) -> Option<&str> {
+    reply.rsplit_once("</think>").map(|(_, answer)| answer)
+}
+
+fn value(reply: &str) -> Option<Value> {
     fenced(reply).and_then(parse).or_else(|| {
         let (start, end) = (reply.find('{')?, reply.rfind('}')?);
         parse(reply.get(start..=end)?)
@@ -17,7 +25,10 @@ pub fn extract_json(reply: &str) -> Option<Value> {
 
 /// The first fenced JSON value, else the only list at the top level of the text that parses.
 pub fn extract_json_array(reply: &str) -> Option<Value> {
-    let reply = reply.rsplit_once("</think>").map_or(reply, |(_, answer)| answer);
+    after_reasoning(reply).and_then(list).or_else(|| list(reply))
+}
+
+fn list(reply: &str) -> Option<Value> {
     fenced(reply).and_then(parse).or_else(|| {
         let outer = brackets(reply).into_iter().filter(|span| reply[span.clone()].starts_with('['));
         let mut lists = outer.filter_map(|span| parse(&reply[span]));
@@ -92,6 +103,12 @@ mod tests {
     #[test]
     fn a_closing_brace_before_the_first_opening_one_is_no_span() {
         assert_eq!(extract_json("} then {"), None);
+    }
+
+    #[test]
+    fn a_closing_tag_inside_the_answer_ends_no_reasoning() {
+        let reply = r#"{"content": "Close </think> before answering"}"#;
+        assert_eq!(extract_json(reply), Some(json!({"content": "Close </think> before answering"})));
     }
 
     #[test]

@@ -33,9 +33,10 @@ pub fn memory_text(memory: &[StepMemory]) -> String {
         let (gate, reviewer): (Vec<_>, Vec<_>) =
             step.failed_attempts.iter().partition(|attempt| attempt.why == "gate");
         if !gate.is_empty() {
+            let most = if step.at_most { "at most " } else { "" };
             let scores = step
                 .scores
-                .map_or_else(String::new, |(before, after)| format!(" (score {before} → {after})"));
+                .map_or_else(String::new, |(before, after)| format!(" (score {before} → {most}{after})"));
             lines.push(format!("  Rejected edits{scores}:"));
             let rows = gate.iter().enumerate();
             lines.extend(rows.map(|(i, attempt)| format!("    {}. {}", i + 1, attempt.summary)));
@@ -70,6 +71,7 @@ mod tests {
             n_fail: 1,
             failure_patterns: Vec::new(),
             scores: None,
+            at_most: false,
             failed_attempts: vec![
                 reviewer_refusal(&edit(EditOp::Append, "", "Say \"no\"\n"), " too harsh "),
                 reviewer_refusal(&edit(EditOp::Delete, "- a", ""), ""),

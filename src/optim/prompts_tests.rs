@@ -95,6 +95,7 @@ impl Material {
             n_fail: 2,
             failure_patterns: vec![("wrong answer".into(), 2, vec!["Bo".into(), "Al".into()])],
             scores: Some((0.5, 0.25)),
+            at_most: false,
             failed_attempts: vec![reviewer_refusal(&self.patch(UpdateMode::Patch).edits[0], &self.text)],
         }]
     }

@@ -309,6 +309,7 @@ fn step_memory(step: &Value) -> StepMemory {
         n_fail: step["n_fail"].as_u64().unwrap_or(0) as usize,
         failure_patterns: list(&step["failure_patterns"]).iter().map(pattern).collect(),
         scores: step["score_before"].as_f64().zip(step["score_after"].as_f64()),
+        at_most: false,
         failed_attempts: edits.map(|edit: Edit| failed_attempt(&edit)).collect(),
     }
 }

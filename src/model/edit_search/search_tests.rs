@@ -214,6 +214,7 @@ async fn does_not_repeat_what_was_turned_down() {
         n_fail: 4,
         failure_patterns: Vec::new(),
         scores: None,
+        at_most: false,
         failed_attempts: vec![attempt],
     };
     let (patch, _) = edits(analyze(INTRO, (0..4).map(city).collect(), 9, vec![memory])).await;

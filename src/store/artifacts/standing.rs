@@ -54,7 +54,8 @@ impl Standing {
             .evals
             .iter()
             .find(|(id, eval)| eval.purpose == EvalPurpose::Rescore && eval.owner(id) == owner);
-        let Some(score) = rescored.and_then(|(_, eval)| eval.score.as_ref()) else { return };
+        let score = rescored.and_then(|(_, eval)| eval.score.as_ref());
+        let Some(score) = score.filter(|score| score.done == score.n) else { return };
         self.current_score = Some(score.gate);
         if score.beats(self.best_score.unwrap_or(f64::NEG_INFINITY)) {
             self.best_origin.clone_from(&self.current_origin);

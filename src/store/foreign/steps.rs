@@ -195,6 +195,7 @@ fn digest(folder: &mut Folder, file: &str, step: u32) -> Option<StepMemory> {
         n_fail: fields.count(folder, "n_fail").unwrap_or_default(),
         failure_patterns,
         scores: score("score_before").zip(score("score_after")),
+        at_most: false,
         failed_attempts,
     })
 }
