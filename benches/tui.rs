@@ -107,6 +107,7 @@ fn finished_step(step: u32) -> StepState {
     let at = StepRef { epoch: 1, step, step_in_epoch: step - 1 };
     let score = f64::from(step * 7919 % 1000) / 1000.0;
     let record = StepRecord {
+        candidate_at_most: false,
         accumulation_batches: Vec::new(),
         current_score_stale: false,
         lr_control_mode: Default::default(),

@@ -45,8 +45,12 @@ pub fn check_equal(run: &RunDir, config: &Config) -> Result<(), Failure> {
 }
 
 /// What a run under `config` takes over from a foreign one.
-pub fn continuation(foreign: &ForeignRun, config: &Config, remeasure: bool) -> Result<Continuation, Failure> {
-    run_setup::continuation(foreign, config, remeasure).map_err(usage)
+pub fn continuation(
+    foreign: &ForeignRun,
+    config: &Config,
+    keep_scores: bool,
+) -> Result<Continuation, Failure> {
+    run_setup::continuation(foreign, config, keep_scores).map_err(usage)
 }
 
 /// The journal that a foreign run would have left.

@@ -21,9 +21,10 @@ pub struct ForeignArgs {
     /// With --from: folder name of the new run under the root
     #[arg(long, requires = "from")]
     name: Option<String>,
-    /// With --from: measure the skills again even where results of the same text are recorded
+    /// With --from: let recorded selection results of the same text and items stand, although other prompts, another
+    /// answer rule and another scorer may have made them
     #[arg(long, requires = "from")]
-    remeasure: bool,
+    keep_scores: bool,
 }
 
 pub async fn run(
@@ -43,7 +44,7 @@ pub async fn run(
         output::note(&format!("warning: {warning}"));
     }
     let Continuation { continued, remarks } =
-        assembly::continuation(&foreign, &loaded.config, from.remeasure)?;
+        assembly::continuation(&foreign, &loaded.config, from.keep_scores)?;
     super::import_run::tell(&continued.warnings);
     remarks.iter().for_each(|remark| output::note(remark));
     let name = match &from.name {

@@ -142,6 +142,7 @@ pub fn refuse_import(run: &RunDir) -> Result<(), Failure> {
 
 /// Starts a prepared run (or joins its living host) and shows it as asked.
 pub async fn start(run: &RunDir, mut args: StartArgs) -> Result<u8, Failure> {
+    wait_for_ending_host(run).await;
     match presence(run.path()).map_err(|error| Failure::usage(error.to_string()))? {
         Presence::Live(host) if args.foreground => {
             return Err(Failure::usage(format!(
@@ -185,6 +186,22 @@ pub async fn start(run: &RunDir, mut args: StartArgs) -> Result<u8, Failure> {
     }
     let launched = launch::launch(run).await?;
     show(run, &launched, args).await
+}
+
+/// A host whose run has just ended needs a moment to leave; until then it would be joined for nothing.
+async fn wait_for_ending_host(run: &RunDir) {
+    const MOMENT: std::time::Duration = std::time::Duration::from_millis(100);
+    for _ in 0..30 {
+        let alive = matches!(presence(run.path()), Ok(Presence::Live(_)));
+        let ending = || {
+            let status = fold_run(run).map(|state| state.status);
+            matches!(status, Ok(RunStatus::Ended { .. } | RunStatus::Cancelling { .. }))
+        };
+        if !alive || !ending() {
+            return;
+        }
+        tokio::time::sleep(MOMENT).await;
+    }
 }
 
 async fn show(run: &RunDir, launched: &Launch, args: StartArgs) -> Result<u8, Failure> {

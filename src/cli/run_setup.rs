@@ -128,7 +128,7 @@ fn what_is_left(plan: &RunPlan, origin: Option<&Origin>) -> RunPlan {
 ///
 /// # Errors
 /// Bad data, or a foreign run that this one cannot continue.
-pub fn continuation(foreign: &ForeignRun, config: &Config, remeasure: bool) -> Result<Continuation> {
+pub fn continuation(foreign: &ForeignRun, config: &Config, keep_scores: bool) -> Result<Continuation> {
     let task = Task::open(config, None)?;
     let plan = run_plan(config, &task.data, "", "");
     let seed = seed_skill(config).ok().filter(|_| !config.env.skill_init.is_empty());
@@ -142,7 +142,7 @@ pub fn continuation(foreign: &ForeignRun, config: &Config, remeasure: bool) -> R
             accumulation: config.train.accumulation,
             target: &config.model.target.model,
             seed_skill: seed.as_ref(),
-            remeasure,
+            keep_scores,
         },
     )?)
 }

@@ -55,6 +55,9 @@ pub struct StepRecord {
     pub selection_soft: Option<f64>,
     pub gate_metric: GateMetric,
     pub candidate_gate_score: Option<f64>,
+    /// The three scores are the best that the candidate could still have come to: its evaluation was stopped early.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub candidate_at_most: bool,
     pub action: Verdict,
     pub current_score: f64,
     pub best_score: f64,

@@ -29,7 +29,7 @@ pub struct Successor<'a> {
     /// Stands in when the folder lacks the skill the run began with.
     pub seed_skill: Option<&'a Skill>,
     /// Take no recorded selection result, even of the same text and model.
-    pub remeasure: bool,
+    pub keep_scores: bool,
 }
 
 /// The takeover, and why skills are measured again.
@@ -88,7 +88,7 @@ pub fn continuation(
     };
     warnings.extend(other_batches(foreign, successor));
     let state = RunState::fold(&imported_journal(foreign, ""));
-    let rows_count = !successor.remeasure && foreign.settings.target == successor.target;
+    let rows_count = successor.keep_scores && foreign.settings.target == successor.target;
     let mut remarks = Vec::new();
     let mut held = |skill: Skill, score: Option<f64>, origin: &str, name: &str| {
         let rows = measured(&state, &skill.hash);
@@ -233,8 +233,8 @@ fn told(name: &str, rows: &[Rollout], taken: &[Rollout], successor: &Successor<'
     }
     let why = if rows.is_empty() {
         "no result of exactly its text is recorded"
-    } else if successor.remeasure {
-        "as asked for"
+    } else if !successor.keep_scores {
+        "recorded results are of other prompts and maybe another scorer (--keep-scores lets them stand)"
     } else {
         "the target model is another"
     };

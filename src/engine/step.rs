@@ -159,6 +159,10 @@ impl Run {
             selection_soft: found.decision.as_ref().map(|decision| decision.candidate.soft),
             gate_metric: self.metric.kind,
             candidate_gate_score: found.decision.as_ref().map(|decision| decision.candidate.gate),
+            candidate_at_most: found
+                .decision
+                .as_ref()
+                .is_some_and(|decision| decision.candidate.done < decision.candidate.n),
             action,
             current_score: self.current_evaluation.score.gate,
             best_score: self.best_score.gate,

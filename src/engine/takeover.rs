@@ -112,8 +112,8 @@ async fn remeasure(
         let message = match (&known, held.measured.is_empty()) {
             (Some(known), _) => {
                 format!(
-                    "{} recorded selection results of the {name} skill stand; they were made with the prompts of \
-                     the program that recorded them (--remeasure at the start measures anew)",
+                    "{} recorded selection results of the {name} skill stand, as asked for; other prompts and maybe \
+                     another scorer made them",
                     known.len()
                 )
             }

@@ -91,7 +91,14 @@ pub fn gate_decision(input: &GateInput) -> GateDecision {
         let rows = measured.iter().zip(&pairs);
         rows.filter(|(_, pair)| better(pair.0, pair.1)).map(|((item, _), _)| item.id.to_owned()).collect()
     };
-    let why = Evidence { verdict, candidate: &candidate, current: &current, best: input.best, gain: &gain };
+    let why = Evidence {
+        verdict,
+        candidate: &candidate,
+        current: &current,
+        best: input.best,
+        gain: &gain,
+        bonuses: (input.candidate_bonus, input.current_bonus),
+    };
     GateDecision {
         verdict,
         metric,
@@ -115,12 +122,19 @@ struct Evidence<'a> {
     current: &'a GateScore,
     best: &'a GateScore,
     gain: &'a PairedGain,
+    /// What the candidate's and the current text add.
+    bonuses: (f64, f64),
 }
 
 impl Evidence<'_> {
     fn sentence(&self) -> String {
         let Self { candidate, current, best, gain, .. } = self;
-        let scores = format!("{:.3} against {:.3} on {} items", candidate.gate, current.gate, candidate.n);
+        let mut scores =
+            format!("{:.3} against {:.3} on {} items", candidate.gate, current.gate, candidate.n);
+        if self.bonuses != (0.0, 0.0) {
+            let (candidate, current) = self.bonuses;
+            scores += &format!(" (with {candidate:.3} and {current:.3} for leading words)");
+        }
         let evidence = match gain.mid_p {
             Some(p) => format!(
                 "{} gained, {} lost, {:.0} % sure that it helps",

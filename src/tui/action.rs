@@ -121,7 +121,7 @@ pub const ACTIONS: &[Spec] = actions! {
     Accept        "patch.accept"         "accept"    ["a"]              Patch Some("decide --accept"), App::can_decide, "accept this edit";
     Reject        "patch.reject"         "reject"    ["x"]              Patch Some("decide --reject"), App::can_decide, "reject this edit, with a reason for the optimiser";
     Amend         "patch.amend"          "amend"     ["e"]              Patch Some("decide --amend"), App::can_decide, "edit the text in $EDITOR, then accept it";
-    Undo          "patch.undo"           "undo"      ["u"]              Patch Some("decide --undecided"), App::can_undo, "take the last decision back";
+    Undo          "patch.undo"           "undo"      ["u"]              Patch Some("decide --undo"), App::can_undo, "take the last decision back";
     AcceptRest    "patch.accept-rest"    "accept all" ["A"]             Patch None, App::can_decide, "accept all undecided edits";
     RejectRest    "patch.reject-rest"    "reject all" ["X"]             Patch None, App::can_decide, "reject all undecided edits";
     Rationale     "patch.rationale"      "why"       ["r"]              Patch None, App::has_edits, "show why, and the items that motivated the edit";

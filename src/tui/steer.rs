@@ -112,6 +112,13 @@ impl App {
 
     pub(super) fn accept(&mut self) -> Vec<Effect> {
         let Some(at) = self.open_shown_review().map(|(at, _)| at) else { return Vec::new() };
+        let amended = self.open_shown_review().and_then(|(_, review)| review.edits.get(self.patch.edit));
+        if amended.is_some_and(|edit| matches!(edit.decision, Decision::Amend { .. })) {
+            // An amended edit is accepted as amended; undo takes the amendment back.
+            self.say(Role::Good, "accepted as amended; u takes the amendment back");
+            self.select_next_undecided();
+            return Vec::new();
+        }
         let effects = self.decide(at, &[self.patch.edit], &Decision::Accept, self.state.rev);
         self.select_next_undecided();
         effects

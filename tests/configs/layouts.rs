@@ -85,7 +85,8 @@ fn flat() {
     let left_out = text.split("# Not taken over:\n").nth(1).unwrap();
     assert_eq!(
         left_out,
-        "#   azure_api_key (flat.yaml:7): a key: put it into the environment variable AZURE_OPENAI_API_KEY\n\
+        "#   azure_api_key (flat.yaml:7): a key is never taken over: put it into the environment variable that the role's\n\
+         #     api_key_env names\n\
          #   max_analyst_rounds (flat.yaml:23): analysts answer in one round\n\
          #   home_made (flat.yaml:24): planish has no such setting\n"
     );
@@ -173,7 +174,7 @@ fn every_alias_at_once() {
         "#   train.steps_per_epoch (aliases.yaml:20): ",
         "#   gradient.max_analyst_rounds (aliases.yaml:22): ",
         "#   evaluation.use_gate (aliases.yaml:30): only a plain false turns SkillOpt's gate off, so it is on",
-        "#   model.qwen_chat_api_key (aliases.yaml:13): a key: put it into the environment variable QWEN_CHAT_API_KEY",
+        "#   model.qwen_chat_api_key (aliases.yaml:13): a key is never taken over",
     ] {
         assert!(text.contains(expected), "{expected} is not in:\n{text}");
     }

@@ -14,7 +14,9 @@ fn presets() -> Vec<PathBuf> {
     let mut presets: Vec<PathBuf> = files("configs")
         .chain(files("configs/features"))
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        .filter(|path| !["_base.toml", "demo.toml", "demo-epochs.toml"].iter().any(|name| path.ends_with(name)))
+        .filter(|path| {
+            !["_base.toml", "demo.toml", "demo-epochs.toml"].iter().any(|name| path.ends_with(name))
+        })
         .collect();
     presets.sort();
     presets

@@ -5,6 +5,8 @@
 #[allow(dead_code)]
 mod scenario;
 
+mod outages;
+
 use std::sync::Arc;
 use std::time::Duration;
 

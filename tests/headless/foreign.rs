@@ -92,7 +92,12 @@ async fn place(epochs: u32) -> Place {
     place
 }
 
+/// With the recorded scores as they stand.
 fn resume(place: &Place, more: &[&str]) -> Done {
+    resume_anew(place, &[&["--keep-scores"], more].concat())
+}
+
+fn resume_anew(place: &Place, more: &[&str]) -> Done {
     let fixed = [
         "resume",
         "--from",
@@ -314,7 +319,7 @@ async fn other_conditions_are_measured_again() {
         calls
     };
     assert_eq!(rescored(&resume(&place, &two)), 0);
-    assert_eq!(rescored(&resume(&place, &[&two[..], &["--remeasure"]].concat())), 6);
+    assert_eq!(rescored(&resume_anew(&place, &two)), 6);
     let other = resume(&place, &[&two[..], &["-o", "model.target.model=another"]].concat());
     assert!(other.err.contains("the target model is another"), "{}", other.err);
     assert_eq!(rescored(&other), 6);

@@ -60,6 +60,10 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
                     row["target"] = json!(edit.edit.target);
                     row["content"] = json!(edit.edit.content);
                     row["rationale"] = json!(edit.edit.rationale);
+                    if let Decision::Amend { content, reason } = &edit.decision {
+                        row["amended"] = json!(content);
+                        row["reason"] = json!(reason);
+                    }
                 }
                 row
             })

@@ -85,8 +85,8 @@ impl Translation {
             Some(Name::Key(key)) => key,
             Some(Name::Retired { why }) => return self.drop(written, &entry.place, why),
             Some(Name::Secret { .. }) if entry.node.is_blank() => return,
-            Some(Name::Secret { variable }) => {
-                let why = format!("a key: put it into the environment variable {variable}");
+            Some(Name::Secret { .. }) => {
+                let why = "a key is never taken over: put it into the environment variable that the role's api_key_env names";
                 return self.drop(written, &entry.place, why);
             }
             None if entry.node.is_blank() => return,

@@ -214,6 +214,7 @@ fn step(
     let origin = if number == 1 || accepted { format!("step_{number:04}") } else { "step_0001".into() };
     events.push(Event::StepFinished {
         record: Box::new(StepRecord {
+            candidate_at_most: false,
             accumulation_batches: Vec::new(),
             current_score_stale: false,
             lr_control_mode: Default::default(),

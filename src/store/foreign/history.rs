@@ -131,6 +131,7 @@ fn record(
     let n_appendix_notes_added = fields.count(folder, "n_appendix_notes_added");
     let selection_hard = fields.number(folder, "selection_hard");
     let record = StepRecord {
+        candidate_at_most: false,
         at,
         tokens: tokens(folder, fields),
         rollout_hard: fields.number(folder, "rollout_hard").unwrap_or_default(),
