@@ -219,8 +219,12 @@ fn a_program_solves_a_spreadsheet_in_one_go() {
     let told = folder.told(&overrides);
     assert_eq!(
         told,
-        ["run.toml:8: env.mode: the target codex_exec solves a task in one go; \
-          set env.mode = \"single\", or another model.target.backend"]
+        [
+            "run.toml:8: env.mode: the target codex_exec solves a task in one go; \
+          set env.mode = \"single\", or another model.target.backend",
+            "run.toml:7: env.name: the benchmark spreadsheetbench is not part of this version; leave env.name out and \
+          describe the task with the other keys of [env]"
+        ]
     );
 }
 

@@ -25,6 +25,7 @@ pub fn check(config: &Config, file: &Path, layers: &mut Layers) {
     rules.benchmark();
     rules.unused();
     rules.paths();
+    rules.not_built();
 }
 
 struct Rules<'a> {
@@ -280,6 +281,20 @@ impl Rules<'_> {
                 UsedBy::Everyone | UsedBy::Backends(_) | UsedBy::Benchmarks(_) => continue,
             };
             self.warn(key.path, &text);
+        }
+    }
+
+    /// Whoever has to correct something anyway hears at once that it would not be enough. A configuration that is right
+    /// otherwise loads: it may be for another version.
+    fn not_built(&mut self) {
+        if self.layers.errors.is_empty() {
+            return;
+        }
+        let benchmark = self.config.env.benchmark.name;
+        if benchmark != Benchmark::None {
+            let problem = format!("the benchmark {} is not part of this version", benchmark.word());
+            let remedy = "leave env.name out and describe the task with the other keys of [env]";
+            self.refuse("env.name", problem, remedy);
         }
     }
 

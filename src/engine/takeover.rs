@@ -67,6 +67,7 @@ impl Run {
         };
         let val_ids =
             current_evaluation.results.iter().flatten().map(|result| result.item().to_owned()).collect();
+        let previous = previous_epoch(&shop, continued)?;
         let with_region = with_appendix_region(&shop, current)?;
         let steps = steps_of_epoch(continued);
         Ok(Self {
@@ -74,7 +75,7 @@ impl Run {
             val_ids,
             initial: continued.initial.clone(),
             stale: with_region.hash != current.hash,
-            epoch_end_skill: continued.previous_epoch().unwrap_or(&continued.initial).clone(),
+            epoch_end_skill: previous,
             current: with_region,
             current_evaluation,
             current_origin: continued.current.origin.clone(),
@@ -94,6 +95,21 @@ impl Run {
             plan,
             run_dir,
         })
+    }
+}
+
+/// The skill that the stages after this epoch compare with.
+fn previous_epoch(shop: &Workshop, continued: &Continued) -> Result<Skill, Stop> {
+    let optimizer = &shop.config.optimizer;
+    let compared = optimizer.use_slow_update || optimizer.use_meta_skill;
+    match continued.previous_epoch() {
+        Some(skill) => Ok(skill.clone()),
+        None if continued.last.epoch <= 1 || !compared => Ok(continued.initial.clone()),
+        None => Err(Stop::Failed(format!(
+            "the skill at the end of epoch {} is not in the folder that is continued; bring its skills/skill_vNNNN.md \
+             back, or set optimizer.use_slow_update and optimizer.use_meta_skill to false",
+            continued.last.epoch - 1
+        ))),
     }
 }
 

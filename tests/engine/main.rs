@@ -207,3 +207,28 @@ async fn hostile_replies_are_scored_capped_and_end_no_run() {
         assert!(line.chars().all(visible), "{line:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_counts_also_when_the_run_goes_on_without_reviews() {
+    let scenario = Scenario::new("[review]\nmode = \"manual\"\n").await;
+    let engine = scenario.start("one", &[]).await;
+    let engine: Arc<dyn RunService> = engine;
+    let state = wait_for_review(engine.as_ref()).await;
+    let (at, review) = state.open_review().unwrap();
+    let struck = review.edits[0].edit.content.clone();
+    let ann = Author("ann@one".into());
+    let reject = Command::Decide { at, edit: 0, decision: Decision::Reject { reason: "no".into() } };
+    assert_eq!(engine.steer(reject, ann.clone(), Some(0)).await.0, AckResult::Applied);
+    assert_eq!(engine.steer(Command::Cancel, ann, None).await.0, AckResult::Applied);
+    engine.ended().wait_for(|ended| *ended).await.unwrap();
+    drop(engine);
+    let run = RunDir::open(&scenario.path("runs").join("one")).unwrap();
+    let config = std::fs::read_to_string(run.config_toml()).unwrap();
+    std::fs::write(run.config_toml(), config.replace("mode = \"manual\"", "mode = \"auto\"")).unwrap();
+    let engine = start_run(&run).await.unwrap();
+    engine.ended().wait_for(|ended| *ended).await.unwrap();
+    let step = &scenario::fold(run.path()).steps[0];
+    assert!(!step.candidate.as_ref().unwrap().text.contains(&struck), "{:?}", step.candidate);
+    let review = step.review.as_ref().unwrap();
+    assert_eq!(review.rejected.iter().map(|row| row.reason.as_str()).collect::<Vec<_>>(), ["no"]);
+}

@@ -1,7 +1,9 @@
 //! The changes of a run's current skill, one after the other: edit by edit where the record lets them be told apart.
 
 use super::{EditOrigin, Origin, OriginStage};
-use crate::domain::{Decision, Edit, EditReport, EditStatus, EpochStage, GateDecision, Skill, StepRef};
+use crate::domain::{
+    Decision, Edit, EditReport, EditStatus, EpochStage, GateDecision, ReviewClose, Skill, StepRef,
+};
 use crate::event::{Analysis, ReviewState, RunState, StageState, StepState};
 use crate::optim::{MissingAnchor, apply_edits, with_empty_appendix};
 use crate::text::{Mark, diff, lines};
@@ -71,6 +73,10 @@ impl Chain<'_> {
                 [] => rewrite.reasoning.clone(),
                 changes => changes.join("; "),
             };
+            if let Some(carried_out) = carried_out(step) {
+                origin.reason =
+                    format!("{}; {carried_out}", origin.reason).trim_start_matches("; ").to_owned();
+            }
             return self.push(candidate, judged(origin), true);
         }
         let proposed = step.ranked.as_ref().or(step.merged.as_ref());
@@ -329,4 +335,19 @@ fn by_content(
             (order[last], kept.map(|(line, _)| *line).collect())
         })
         .collect()
+}
+
+/// The suggestions or the candidate that a rewrite came from, and who let them pass.
+fn carried_out(step: &StepState) -> Option<String> {
+    let review = step.review.as_ref()?;
+    let titles: Vec<String> =
+        review.kept.iter().map(|edit| format!("{} {:?}", edit.op.name(), edit.target)).collect();
+    if titles.is_empty() {
+        return None;
+    }
+    let by = match &review.closed {
+        Some(ReviewClose::Submitted { by }) => format!(", reviewed by {}", by.0),
+        Some(ReviewClose::Auto | ReviewClose::TimedOut { .. }) | None => String::new(),
+    };
+    Some(format!("from {}{by}", titles.join(", ")))
 }

@@ -25,9 +25,15 @@ impl Standing {
             current_score: Some(last.current_score),
             best_score: Some(last.best_score),
         };
+        let step = state.steps.iter().rfind(|step| step.at.step == last.at.step);
+        let mut hash = step.map(|step| step.current_hash.as_str()).unwrap_or_default();
         for stage in state.stages_of(epoch) {
             standing.rescore(state, stage);
-            standing.pass(stage);
+            // An action may leave the text as it was: a region that is there already is not put in again.
+            if stage.current_hash != hash {
+                standing.pass(stage);
+            }
+            hash = &stage.current_hash;
         }
         Some(standing)
     }

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use super::{frame, placeholder, proposal, waiting_words};
 use crate::domain::{Phase, Priority, ReviewClose, ReviewMode, StepRef, TimeoutPolicy, UpdateMode};
 use crate::event::{ReviewState, RunStatus, StepState};
-use crate::plain::{count, duration, edit_title};
-use crate::text::{DiffLine, Mark};
+use crate::plain::{appendix_words, count, duration, edit_title};
+use crate::text::{DiffLine, Mark, sanitize_line};
 use crate::tui::app::{Anchor, App};
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, spans_width, window, wrap_spans};
@@ -52,7 +52,16 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
 fn proposing(app: &App, step: &StepState, area: Rect, canvas: &mut Canvas<'_>) {
     let noun = app.state.info.as_ref().map_or("edit", |info| info.update_mode.noun());
     if step.record.is_some() {
-        return placeholder(canvas, area, &[&format!("Step {}: no {noun}s proposed.", step.at.step)]);
+        let mut words = vec![format!("Step {}: no {noun}s proposed.", step.at.step)];
+        // Notes change the skill also in a step without proposals.
+        if let Some(flush) = &step.appendix {
+            words.push(String::new());
+            words.push(appendix_words(flush));
+            let notes = flush.consolidated.as_ref().unwrap_or(&flush.step_notes);
+            words.extend(notes.iter().take(10).map(|note| format!("· {}", sanitize_line(note))));
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        return placeholder(canvas, area, &words);
     }
     let edits: usize =
         step.analyses.iter().filter_map(|one| one.patch.as_ref()).map(|patch| patch.edits.len()).sum();
