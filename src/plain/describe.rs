@@ -324,7 +324,7 @@ pub fn edit_title(edit: &Edit) -> String {
         EditOp::RemoveRule => ("remove", &edit.target),
         EditOp::MergeRules => ("merge", &edit.target),
         EditOp::Reorganize => ("reorder", &edit.target),
-        EditOp::Compress => ("compress", &edit.target),
+        EditOp::Compress => ("shorten", &edit.target),
         EditOp::Clarify => ("clarify", &edit.target),
         EditOp::Rewrite => ("rewrite", &edit.target),
         EditOp::Unknown => ("unknown", &edit.content),

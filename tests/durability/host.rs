@@ -10,7 +10,7 @@ use planish::model::CallStore;
 use planish::model::mock::MockServer;
 use serde_json::Value;
 
-use crate::scenario::{engine_events, records};
+use crate::scenario::engine_events;
 
 /// What is run: a configuration and the servers that answer it.
 pub struct Task<'a> {
@@ -102,8 +102,8 @@ fn watch(mut child: Child, kill_at: Option<u64>, mut engine_events: u64) -> bool
 
 /// Engine events in the journal, a torn last line not counted.
 pub fn engine_len(run: &Path) -> u64 {
-    let text = std::fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
-    let whole = text.lines().filter_map(|line| planish::event::decode_line(line.as_bytes()).ok());
+    let text = std::fs::read(run.join("events.jsonl")).unwrap_or_default();
+    let whole = text.split(|byte| *byte == b'\n').filter_map(|line| planish::event::decode_line(line).ok());
     whole.filter(|record| !record.event.is_outside()).count() as u64
 }
 
@@ -111,7 +111,10 @@ pub fn engine_len(run: &Path) -> u64 {
 /// in `calls/` already: a reply is stored before it is journaled.
 pub fn cut(run: &Path, engine_events: u64) {
     let (mut kept, mut bytes) = (0, 0);
-    for (record, line) in records(run).iter().zip(journal(run).split_inclusive('\n')) {
+    let journal = std::fs::read(run.join("events.jsonl")).unwrap();
+    for line in journal.split_inclusive(|byte| *byte == b'\n') {
+        // The kill may have torn the last line.
+        let Ok(record) = planish::event::decode_line(line.trim_ascii_end()) else { break };
         if kept == engine_events && !record.event.is_outside() {
             break;
         }
@@ -119,10 +122,6 @@ pub fn cut(run: &Path, engine_events: u64) {
         bytes += line.len() as u64;
     }
     std::fs::OpenOptions::new().write(true).open(run.join("events.jsonl")).unwrap().set_len(bytes).unwrap();
-}
-
-fn journal(run: &Path) -> String {
-    std::fs::read_to_string(run.join("events.jsonl")).unwrap()
 }
 
 /// What must be equal: final skill, projections (without times) and engine events (without times).
