@@ -143,9 +143,12 @@ async fn a_folder_holds_the_rows_and_the_calls_that_are_not_made_again() {
     // Only what was not answered is asked again; the numbers stay.
     assert_eq!(run("seed.md", &[]).1, 1);
     assert_eq!(summary(), first);
-    // Another skill shares the items' ids, and nothing else.
-    assert_eq!(run("good.md", &["-k", "2"]).1, 52);
-    assert_eq!(summary()["hard"], 1.0);
+    // Another skill's evaluation is not written over.
+    let (refused, calls) = run("good.md", &["-k", "2"]);
+    assert_eq!((refused.code, calls), (Some(2), 0));
+    assert!(refused.err.contains("it holds the evaluation of another skill (seed.md)"), "{}", refused.err);
+    assert_eq!(summary(), first);
+    assert_eq!(run("seed.md", &["-k", "2"]).1, 27);
     assert!(place.path("out/repeat_1/results.jsonl").is_file() && !place.path("out/results.jsonl").exists());
 }
 

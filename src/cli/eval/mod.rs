@@ -121,6 +121,7 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
     config.model.optimizer = config.model.target.clone();
     let scored = args.skill.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
     if let Some(folder) = &args.out {
+        other_skill(folder, &scored)?;
         prepare(folder)?;
     }
     let task = Task::open(&config, args.out.as_deref()).map_err(|error| Failure::usage(error.to_string()))?;
@@ -200,6 +201,21 @@ fn tell(args: &Args, setting: &Setting, scored: &[Scored], sheets: &[Sheet]) -> 
 
 fn read(path: &Path) -> Result<Scored, Failure> {
     Ok(Scored { path: path.to_owned(), skill: Skill::new(run_setup::read_skill(path).map_err(usage)?) })
+}
+
+/// Refuses a folder with the evaluation of another skill: it would be written over.
+fn other_skill(folder: &Path, scored: &[Scored]) -> Result<(), Failure> {
+    let Ok(text) = std::fs::read_to_string(folder.join(json::SUMMARY)) else { return Ok(()) };
+    let held: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let Some(hash) = held["skill_hash"].as_str() else { return Ok(()) };
+    if scored.iter().any(|scored| scored.skill.hash == hash) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "--out {}: it holds the evaluation of another skill ({}); name another folder",
+        folder.display(),
+        held["skill"].as_str().unwrap_or_default()
+    )))
 }
 
 /// Makes the output folder, or clears what an earlier evaluation wrote there but for its calls.
