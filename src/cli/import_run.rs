@@ -25,7 +25,7 @@ pub fn run(folder: &Path, root: &Path, name: Option<&str>) -> Result<u8, Failure
     tell(&foreign.oddities);
     let steps = state.steps.iter().filter(|step| step.record.is_some()).count();
     let best = match state.best_score {
-        Some(best) => format!("best {} (step {})", score(best), state.best_step),
+        Some(best) => format!("best {} ({})", score(best), state.best_origin()),
         None => "no score".into(),
     };
     output::line(&format!(

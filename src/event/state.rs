@@ -305,6 +305,17 @@ impl RunState {
         self.skill_text(hash)
     }
 
+    /// What the best skill came from: `step 4`, or `epoch 2, slow update` when a stage between epochs made it.
+    pub fn best_origin(&self) -> String {
+        let made = |stage: &&StageState| {
+            stage.current_hash == self.best_hash && stage.stage.action().changes_skill()
+        };
+        match self.stages.iter().rfind(made) {
+            Some(stage) => format!("epoch {}, {}", stage.at.epoch, stage.stage.name()),
+            None => format!("step {}", self.best_step),
+        }
+    }
+
     /// The finished stages after the steps of `epoch`.
     pub fn stages_of(&self, epoch: u32) -> impl Iterator<Item = &StageState> {
         self.stages.iter().filter(move |stage| stage.at.epoch == epoch)

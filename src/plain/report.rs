@@ -126,9 +126,9 @@ fn result(state: &RunState) -> Vec<String> {
     let mut out = vec![
         format!("- Selection score of the seed: {}", number(state.baseline_score)),
         format!(
-            "- Selection score of the best skill: {} (step {})",
+            "- Selection score of the best skill: {} ({})",
             number(state.best_score),
-            state.best_step
+            state.best_origin()
         ),
         format!("- Selection score of the last skill: {}{stale}", number(state.current_score)),
     ];

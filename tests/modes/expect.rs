@@ -245,6 +245,8 @@ pub fn slow_update_forced(run: &Finished, _: &Lanterns) {
 }
 
 pub fn slow_update_gated(run: &Finished, _: &Lanterns) {
+    // A stage made the best, not the step before it.
+    assert_eq!(run.state.best_origin(), "epoch 2, slow update");
     let wanted = [Stage::InjectPlaceholder, Stage::AcceptNewBest, Stage::Reject];
     assert_eq!(stages(run), wanted.map(|action| ("slow update", action)));
     assert_eq!(evaluations(run, EvalPurpose::SlowCandidate), 2);

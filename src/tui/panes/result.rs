@@ -43,10 +43,10 @@ pub(super) fn result(app: &App, columns: usize, lines: &mut Lines) {
     }
     if let (Some(base), Some(best)) = (app.state.baseline_score, app.state.best_score) {
         let words = format!(
-            "selection  baseline {} → best {} (step {}), {}",
+            "selection  baseline {} → best {} ({}), {}",
             score(base),
             score(best),
-            app.state.best_step,
+            app.state.best_origin(),
             signed(best - base)
         );
         lines.push(vec![span(Role::Dim, words)]);
