@@ -150,6 +150,10 @@ impl Evidence<'_> {
                 format!("Accepted: {scores}, but not above the best ({:.3}); {evidence}.", best.gate)
             }
             Verdict::ForceAccept => format!("Accepted because the gate is off: {scores}; {evidence}."),
+            Verdict::Reject if candidate.done == 0 && candidate.n > 0 => format!(
+                "Rejected without a measurement: no result could lift the candidate above {:.3}.",
+                current.gate
+            ),
             Verdict::Reject if candidate.done < candidate.n => format!(
                 "Rejected after {} of {} items: no result of the others could lift it above {:.3}; {evidence}.",
                 candidate.done, candidate.n, current.gate

@@ -5,7 +5,7 @@ use planish::config::Config;
 use planish::domain::{Author, Verdict};
 use planish::engine::RunService;
 use planish::event::{Command, EvalPurpose, Event};
-use planish::model::mock::{Chaos, Rule, Script};
+use planish::model::mock::{Chaos, MockServer, Rule, Script};
 use planish::store::RunDir;
 use serde_json::json;
 
@@ -120,4 +120,33 @@ fn unknown_modes_are_errors() {
         let error = Config::load(&config, &[format!("{key}=sideways")]).unwrap_err().to_string();
         assert!(error.contains(key) && error.contains("sideways"), "{key}: {error}");
     }
+}
+
+/// One selection item has no answer the first time that the current skill is measured again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_measurement_that_lacks_an_item_decides_nothing_and_is_completed_later() {
+    let mut lanterns = Lanterns::new("slow_update_forced").await;
+    let mut target = Lanterns::target_replies();
+    let mut answers = vec![json!({"fault": "status", "status": 503})];
+    answers.resize(99, json!("I do not know"));
+    let once_down: Rule = serde_json::from_value(json!({
+        "system": "SLOW_UPDATE_START", "matches": "lantern 21 of row", "pick": "round_robin", "answers": answers,
+    }))
+    .unwrap();
+    target.rules.insert(0, once_down);
+    lanterns.target = MockServer::start(0, target).await.unwrap();
+    let run = lanterns.complete("one", &["model.max_retries=0"]).await;
+    let rescored: Vec<_> =
+        run.state.evals.values().filter(|eval| eval.purpose == EvalPurpose::Rescore).collect();
+    let lacking = rescored.iter().find(|eval| eval.missing == 1).expect("one lacks an item");
+    let step = run.state.steps.iter().find(|step| step.at == lacking.at).unwrap();
+    let record = step.record.as_ref().unwrap();
+    assert_eq!((record.action, record.current_score_stale), (Verdict::Undecided, true));
+    assert!(step.gate.is_none(), "{:?}", step.gate);
+    // The next one asks for that item alone.
+    let next =
+        rescored.iter().find(|eval| eval.at.step > lacking.at.step && eval.skill_hash == lacking.skill_hash);
+    let next = next.expect("measured again before the next verdict");
+    let asked: u64 = next.results.iter().filter_map(|(_, result)| Some(result.rollout()?.usage.calls)).sum();
+    assert_eq!((next.missing, asked), (0, 1));
 }

@@ -84,13 +84,18 @@ impl Lanterns {
     }
 
     pub async fn with(config: &str, optimizer: Script) -> Self {
-        let target = Script::load(&folder().join("replies/target.toml")).unwrap();
+        let target = Self::target_replies();
         Self {
             dir: tempfile::tempdir().unwrap(),
             config: config.to_owned(),
             target: MockServer::start(0, target).await.unwrap(),
             optimizer: MockServer::start(0, optimizer).await.unwrap(),
         }
+    }
+
+    /// What the target answers.
+    pub fn target_replies() -> Script {
+        Script::load(&folder().join("replies/target.toml")).unwrap()
     }
 
     /// The optimizer's server is replaced by another one at the same place.

@@ -3,9 +3,8 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use regex::Regex;
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 use super::error::ImportError;
@@ -224,11 +223,25 @@ fn key_text(node: &Node) -> Option<String> {
     }
 }
 
-#[allow(clippy::unwrap_used, reason = "a constant pattern")]
-static FLOAT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\A[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?)\z")
-        .unwrap()
-});
+/// A decimal number of YAML 1.1: it has a point, `_` may part its digits, an exponent has a sign.
+fn is_float(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let Some((whole, part)) = mantissa.split_once('.') else { return false };
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
+    let begins = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    let power = |text: &str| {
+        let digits = text.strip_prefix(['-', '+']).unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    digits(whole)
+        && digits(part)
+        && (begins(whole) || (whole.is_empty() && begins(part)))
+        && exponent.is_none_or(power)
+}
 
 /// An unquoted scalar. Base-60 numbers stay text: an unquoted ratio like `2:1:7` means the text.
 fn plain(text: &str) -> Node {
@@ -253,7 +266,7 @@ fn plain(text: &str) -> Node {
     }
     let digits = text.replace('_', "");
     match digits.parse() {
-        Ok(number) if FLOAT.is_match(text) => Node::Float(number),
+        Ok(number) if is_float(text) => Node::Float(number),
         _ => Node::Text(text.to_owned()),
     }
 }
@@ -278,6 +291,16 @@ mod tests {
 
     fn read(text: &str) -> Result<Mapping, String> {
         parse(Path::new("c.yaml"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_float_has_a_point_and_a_signed_exponent() {
+        for text in ["1.", "-1.5", "+.5", "1_0.0_1", "1.5e+3", ".5E-2"] {
+            assert!(is_float(text), "{text}");
+        }
+        for text in ["1", "1e3", "1.5e3", ".", "-.", "_1.0", "._1", "1.5e+", "1.2.3", "x.5", ".5x", ""] {
+            assert!(!is_float(text), "{text}");
+        }
     }
 
     #[test]

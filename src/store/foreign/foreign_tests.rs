@@ -251,6 +251,15 @@ fn the_best_skill_is_the_text_that_was_scored() {
 }
 
 #[test]
+fn a_skill_version_that_is_lost_is_said() {
+    let copy = Copy::new();
+    copy.remove("skills/skill_v0003.md");
+    let notes = notes(&copy.open());
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].contains("skills/skill_v0003.md") && notes[0].contains("is absent"), "{notes:?}");
+}
+
+#[test]
 fn paths_of_another_machine_are_found_inside_the_folder() {
     let copy = Copy::new();
     copy.remove("skills/skill_v0006.md");

@@ -97,6 +97,15 @@ impl ForeignRun {
         };
         let skills = skills(&mut folder);
         let steps = steps(&mut folder, frame);
+        let lost = |step: &&ForeignStep| step.record.is_some() && !skills.contains_key(&step.at.step);
+        for step in steps.iter().filter(lost) {
+            let file = format!("skills/skill_v{:04}.md", step.at.step);
+            folder.note(
+                &file,
+                None,
+                "is absent: what became of the skill after that step is taken from its record",
+            );
+        }
         let epochs = epochs::read(&mut folder);
         let standing = standing::read(&mut folder, &steps, &skills, &settings.out_root);
         let mut rollouts = |name: &str| rollouts::read(&mut folder, name);
