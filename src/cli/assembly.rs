@@ -10,7 +10,7 @@ use crate::engine::{self, Continuation, RunService, now_ms};
 use crate::event::Record;
 use crate::store::foreign::ForeignRun;
 use crate::store::{RunDir, atomic_write, read_records};
-use crate::tui::{self, Exit, Identity, Options};
+use crate::tui::{self, Alone, Exit, Identity, Options};
 
 /// Writes the resolved configuration into a run folder; its host reads it from there.
 pub fn write_config(run: &RunDir, config: &Config) -> Result<(), Failure> {
@@ -72,7 +72,7 @@ fn usage(error: anyhow::Error) -> Failure {
 pub async fn workbench(connection: Connection, read_only: bool) -> Result<(), Failure> {
     let client_id = format!("tui-{}-{}", std::process::id(), now_ms());
     let identity = Identity { name: author_here(), read_only, client_id };
-    let options = Options { identity, theme: None };
+    let options = Options { identity, theme: None, services: Arc::new(Alone) };
     match tui::run(connection.events, connection.commands, options).await {
         Ok(Exit::Left { run, ended: false }) => {
             output::note(&format!("left {run}; it goes on: planish attach {run}"));

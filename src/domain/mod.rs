@@ -12,6 +12,7 @@ mod excerpt;
 mod failure_pattern;
 mod gate;
 mod item;
+mod machine;
 mod origin;
 mod phase;
 mod proposal;
@@ -19,6 +20,7 @@ mod record;
 mod review;
 mod rollout;
 mod skill;
+mod steer;
 mod turn;
 mod update;
 
@@ -36,12 +38,14 @@ pub use excerpt::{one_line, shortened};
 pub use failure_pattern::{FailedItem, MinibatchNotes, failure_patterns};
 pub use gate::{GateDecision, GateMetric, GateScore, Verdict};
 pub use item::{Dataset, Evaluator, HeldOut, Item, Split, UnknownSplit};
+pub use machine::{GpuSample, MachineSample};
 pub use origin::{Continued, DoneStage, DoneStep, HeldSkill, Imported, Origin};
 pub use phase::Phase;
 pub use record::{ApplySummary, BatchRecord, StepRecord, StepRef};
 pub use review::{Author, Decision, ReviewClose, ReviewMode, TimeoutPolicy};
 pub use rollout::{Rollout, Score};
 pub use skill::{Skill, skill_hash};
+pub use steer::{Retuned, Ruling};
 pub use turn::Turn;
 pub use update::{
     AppendixFlush, AppendixSource, DeepProbe, LrControlMode, LrDecision, ProbeAnswer, ProbeExample, Rewrite,

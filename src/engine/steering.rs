@@ -63,7 +63,13 @@ impl Steering {
             Command::Pause => Some(Latch::Paused),
             Command::Resume => Some(Latch::Open),
             Command::Cancel => Some(Latch::Cancelled),
-            Command::Decide { .. } | Command::Submit { .. } => None,
+            Command::Decide { .. }
+            | Command::Submit { .. }
+            | Command::Comment { .. }
+            | Command::Override { .. }
+            | Command::CancelRollout { .. }
+            | Command::RequeueRollout { .. }
+            | Command::Retune { .. } => None,
         };
         let (seq, refusal) = self.journal.outside(|state| judge(state, command, by, expect_rev))?;
         if refusal.is_none()
@@ -104,6 +110,11 @@ fn judge(
         },
         Command::Decide { at, edit, decision } => decide(state, at, edit, decision, by, expect_rev),
         Command::Submit { at } => submit(state, at, by),
+        Command::Comment { .. }
+        | Command::Override { .. }
+        | Command::CancelRollout { .. }
+        | Command::RequeueRollout { .. }
+        | Command::Retune { .. } => Err(AckResult::Denied { reason: "not possible yet".into() }),
     }
 }
 

@@ -39,7 +39,8 @@ pub fn metered(live: broadcast::Sender<Arc<Live>>) -> (LiveSink, AbortOnDropHand
             Live::CallStarted { .. }
             | Live::CallDelta { .. }
             | Live::CallRetrying { .. }
-            | Live::Throughput { .. } => {}
+            | Live::Throughput { .. }
+            | Live::Machine(_) => {}
         }
         // No client is fine.
         let _ = published.send(Arc::new(news));

@@ -92,7 +92,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Tagged<'_, A> {
 }
 
 /// Tags of all kinds of [`Event`] this version knows.
-const KINDS: [&str; 29] = [
+const KINDS: [&str; 38] = [
     "run_started",
     "phase_started",
     "rollout_finished",
@@ -110,6 +110,8 @@ const KINDS: [&str; 29] = [
     "gate_decided",
     "step_finished",
     "epoch_stage_finished",
+    "override_applied",
+    "retune_applied",
     "final_selection_finished",
     "test_finished",
     "run_finished",
@@ -120,6 +122,13 @@ const KINDS: [&str; 29] = [
     "resumed",
     "cancel_requested",
     "config_changed",
+    "review_commented",
+    "override_requested",
+    "retune_requested",
+    "rollout_cancelled",
+    "rollout_requeued",
+    "machine_sampled",
+    "metric",
     "alert",
     "log",
 ];

@@ -316,6 +316,13 @@ impl RunState {
             Event::ConfigChanged { keys } => {
                 self.log(now, LogLevel::Warn, None, format!("config changed: {}", keys.join(", ")));
             }
+            Event::ReviewCommented { rev, .. }
+            | Event::OverrideRequested { rev, .. }
+            | Event::RetuneRequested { rev, .. }
+            | Event::RolloutCancelled { rev, .. }
+            | Event::RolloutRequeued { rev, .. } => self.rev = self.rev.max(*rev),
+            Event::OverrideApplied { .. } | Event::RetuneApplied { .. } => {}
+            Event::MachineSampled { .. } | Event::Metric { .. } => {}
             Event::Alert { level, code, message } => {
                 self.log(now, *level, Some(code.clone()), message.clone());
             }

@@ -1,11 +1,13 @@
 //! The event enum: externally tagged, past tense, additive.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditReport, EffectKey, EpochStage, FailureNote, GateDecision,
-    GateScore, Origin, Patch, Phase, ReviewClose, ReviewMode, Rewrite, Rollout, Skill, SourceType,
-    StepRecord, StepRef, TimeoutPolicy, Usage,
+    GateScore, MachineSample, Origin, Patch, Phase, Retuned, ReviewClose, ReviewMode, Rewrite, Rollout,
+    Ruling, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
 };
 
 /// What is known before the first step.
@@ -317,6 +319,23 @@ pub enum Event {
         stale: bool,
         usage: Usage,
     },
+    /// What a person's override came to. `None` as score: it has yet to be measured.
+    OverrideApplied {
+        at: StepRef,
+        ruling: Ruling,
+        by: Author,
+        reason: String,
+        current_hash: String,
+        best_hash: String,
+        current_score: Option<f64>,
+        best_score: f64,
+        best_step: u32,
+    },
+    /// Settings that results depend on, from this boundary on.
+    RetuneApplied {
+        at: StepRef,
+        changes: Vec<Retuned>,
+    },
     /// The last skill was measured again before the test; `promoted`: it became the best.
     FinalSelectionFinished {
         score: GateScore,
@@ -366,6 +385,53 @@ pub enum Event {
     ConfigChanged {
         keys: Vec<String>,
     },
+    /// Words of a reviewer for the optimizer, on one edit or on the step as a whole.
+    ReviewCommented {
+        at: StepRef,
+        edit: Option<usize>,
+        text: String,
+        by: Author,
+        rev: u64,
+    },
+    /// A person overrules the gate; [`Event::OverrideApplied`] follows at the next boundary.
+    OverrideRequested {
+        at: StepRef,
+        ruling: Ruling,
+        reason: String,
+        by: Author,
+        rev: u64,
+    },
+    /// Settings are to change. Those that no result depends on change at once, the others with
+    /// [`Event::RetuneApplied`] at the next boundary.
+    RetuneRequested {
+        changes: Vec<Retuned>,
+        reason: String,
+        by: Author,
+        rev: u64,
+    },
+    /// The call under way at `path` is given up: its item counts as missing.
+    RolloutCancelled {
+        path: String,
+        by: Author,
+        rev: u64,
+    },
+    /// The call under way at `path` begins anew.
+    RolloutRequeued {
+        path: String,
+        by: Author,
+        rev: u64,
+    },
+    /// What the run took of its machine, sampled at leisure.
+    MachineSampled {
+        sample: MachineSample,
+        tokens_per_s: f64,
+        in_flight: usize,
+    },
+    /// Numbers by name, for curves; `step` on the x axis of the program that made them.
+    Metric {
+        step: Option<u64>,
+        values: BTreeMap<String, f64>,
+    },
     Alert {
         level: LogLevel,
         code: String,
@@ -414,6 +480,13 @@ impl Event {
                 | Event::Resumed { .. }
                 | Event::CancelRequested { .. }
                 | Event::ConfigChanged { .. }
+                | Event::ReviewCommented { .. }
+                | Event::OverrideRequested { .. }
+                | Event::RetuneRequested { .. }
+                | Event::RolloutCancelled { .. }
+                | Event::RolloutRequeued { .. }
+                | Event::MachineSampled { .. }
+                | Event::Metric { .. }
                 | Event::Alert { .. }
                 | Event::Log { .. }
                 | Event::Unknown(_)
@@ -440,6 +513,13 @@ impl Event {
 
     /// Must be on disk before the run goes on.
     pub fn is_milestone(&self) -> bool {
-        !matches!(self, Event::PhaseStarted { .. } | Event::Log { .. } | Event::EvaluationStarted { .. })
+        !matches!(
+            self,
+            Event::PhaseStarted { .. }
+                | Event::Log { .. }
+                | Event::EvaluationStarted { .. }
+                | Event::MachineSampled { .. }
+                | Event::Metric { .. }
+        )
     }
 }

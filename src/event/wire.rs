@@ -1,9 +1,11 @@
 //! Lines between a host and its clients (newline-delimited JSON over a private Unix socket or stdio).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::Record;
-use crate::domain::{Author, Decision, StepRef};
+use crate::domain::{Author, Decision, MachineSample, Ruling, StepRef};
 
 /// Protocol number; a client and a host with different numbers do not talk.
 pub const PROTOCOL: u32 = 1;
@@ -43,6 +45,31 @@ pub enum Command {
     /// Close the open review: undecided edits are accepted.
     Submit {
         at: StepRef,
+    },
+    /// Words for the optimizer about edit `edit` (from 0) of the open review, or about the step.
+    Comment {
+        at: StepRef,
+        edit: Option<usize>,
+        text: String,
+    },
+    /// Overrule the gate's verdict on the last decided step.
+    Override {
+        at: StepRef,
+        ruling: Ruling,
+        reason: String,
+    },
+    /// Give up the call under way at this path; its item counts as missing.
+    CancelRollout {
+        path: String,
+    },
+    /// Begin the call under way at this path anew.
+    RequeueRollout {
+        path: String,
+    },
+    /// Change settings of the run: key to value as JSON.
+    Retune {
+        changes: BTreeMap<String, serde_json::Value>,
+        reason: String,
     },
 }
 
@@ -131,4 +158,5 @@ pub enum Live {
         tokens_per_s: f64,
         in_flight: usize,
     },
+    Machine(MachineSample),
 }

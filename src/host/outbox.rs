@@ -152,6 +152,10 @@ impl Queue {
                     self.deltas.insert(path.clone(), place);
                 }
             }
+            // The next sample comes soon.
+            Live::Machine(_) => {
+                self.append(OutLine::Line(HostLine::Live(live.clone())));
+            }
             Live::Throughput { .. } => {
                 if let Some(stale) = self.throughput {
                     self.waiting.remove(&stale);

@@ -2,8 +2,8 @@
 
 use super::stages::{appendix_words, budget_words, proposals, stage_line};
 use crate::domain::{
-    Decision, Edit, EditOp, GateDecision, GateScore, LrDecision, Origin, Phase, ReviewClose, ReviewMode,
-    SourceType, TimeoutPolicy, Verdict,
+    Decision, Edit, EditOp, GateDecision, GateScore, LrDecision, Origin, Phase, Retuned, ReviewClose,
+    ReviewMode, SourceType, TimeoutPolicy, Verdict,
 };
 use crate::event::{EndStatus, Event, ItemResult, LogLevel, Record, TestOutcome};
 use crate::text::{sanitize_line, truncate};
@@ -182,6 +182,32 @@ fn sentence(event: &Event) -> String {
         Event::Resumed { by } => format!("resumed by {}", by.0),
         Event::CancelRequested { by } => format!("stop asked for by {}", by.0),
         Event::ConfigChanged { keys } => format!("config changed: {}", keys.join(", ")),
+        Event::ReviewCommented { at, edit, text, by, .. } => {
+            let on = edit.map_or(String::new(), |edit| format!(" on edit {}", edit + 1));
+            format!("step {}: comment{on} by {}: {}", at.step, by.0, quote(text))
+        }
+        Event::OverrideRequested { at, ruling, reason, by, .. } => {
+            format!("step {}: {} overrules the gate: {} ({})", at.step, by.0, ruling.name(), quote(reason))
+        }
+        Event::OverrideApplied { at, ruling, by, .. } => {
+            format!("step {}: override by {} applied: {}", at.step, by.0, ruling.name())
+        }
+        Event::RetuneRequested { changes, by, .. } => format!("{} retunes {}", by.0, retuned(changes)),
+        Event::RetuneApplied { changes, .. } => format!("retuned {}", retuned(changes)),
+        Event::RolloutCancelled { path, by, .. } => format!("{} cancelled {}", by.0, quote(path)),
+        Event::RolloutRequeued { path, by, .. } => format!("{} requeued {}", by.0, quote(path)),
+        Event::MachineSampled { sample, tokens_per_s, .. } => format!(
+            "machine: cpu {:.0} %, memory {} of {}, {tokens_per_s:.1} tokens/s",
+            sample.cpu * 100.0,
+            bytes(sample.memory_used),
+            bytes(sample.memory_total)
+        ),
+        Event::Metric { step, values } => {
+            let at = step.map_or(String::new(), |step| format!(" at step {step}"));
+            let values: Vec<String> =
+                values.iter().map(|(name, value)| format!("{name} {value:.4}")).collect();
+            format!("metrics{at}: {}", values.join(", "))
+        }
         Event::Alert { level, code, message } => format!("{}: {code}: {message}", level_word(*level)),
         Event::Log { level, message } => match level {
             LogLevel::Debug | LogLevel::Info => message.clone(),
@@ -191,6 +217,23 @@ fn sentence(event: &Event) -> String {
             format!("unknown event {}", map.keys().next().map_or("?", String::as_str))
         }
     }
+}
+
+fn retuned(changes: &[Retuned]) -> String {
+    let words = |change: &Retuned| format!("{}: {} -> {}", change.key, change.old, change.new);
+    changes.iter().map(words).collect::<Vec<_>>().join(", ")
+}
+
+/// Memory for people: `512M`, `61.3G`.
+pub fn bytes(n: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "K", "M", "G", "T"];
+    let mut value = n as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit < 3 { format!("{value:.0}{}", UNITS[unit]) } else { format!("{value:.1}{}", UNITS[unit]) }
 }
 
 /// What an optimizer call of its own kind came to.

@@ -1,85 +1,47 @@
-//! The registry of named actions: one row each feeds the keymap, the help, the palette, the hint bar and tests.
-//! It says what exists and when; `app` does it.
+//! The registry of named actions: one row each feeds the keymap, the help, the palette, the hint bar, `planish keys` and
+//! tests. It says what exists and when; the modules of `controls` own their rows and do them.
 
 use super::app::App;
+use super::controls::{
+    config, curves, gate, global, logs, machine, overview, patch, rollouts, runs, steps, transcript,
+};
+use super::controls::{
+    config::ConfigAction, curves::CurvesAction, gate::GateAction, global::GlobalAction, logs::LogsAction,
+    machine::MachineAction, overview::OverviewAction, patch::PatchAction, rollouts::RolloutsAction,
+    runs::RunsAction, steps::StepsAction, transcript::TranscriptAction,
+};
 
 /// Where a key means something. `Global` holds everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     Global,
+    Runs,
     Steps,
     Rollouts,
     Transcript,
     Patch,
     Gate,
     Curves,
+    Machine,
     Logs,
+    Config,
+    Overview,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    Quit,
-    Stop,
-    Pause,
-    Help,
-    Palette,
-    Back,
-    NextPane,
-    PreviousPane,
-    GoSteps,
-    GoRollouts,
-    GoPatch,
-    GoGate,
-    GoCurves,
-    GoLogs,
-    Down,
-    Up,
-    Left,
-    Right,
-    Top,
-    Bottom,
-    HalfDown,
-    HalfUp,
-    PageDown,
-    PageUp,
-    OlderStep,
-    NewerStep,
-    Zoom,
-    Follow,
-    FlipStrip,
-    Filter,
-    Copy,
-    Repaint,
-    Suspend,
-    Interrupt,
-    OpenStep,
-    OpenRollout,
-    FailuresOnly,
-    FoldPrompt,
-    NextEdit,
-    PreviousEdit,
-    NextGroup,
-    PreviousGroup,
-    Accept,
-    Reject,
-    Amend,
-    Undo,
-    AcceptRest,
-    RejectRest,
-    Rationale,
-    FoldContext,
-    Submit,
-    CursorLeft,
-    CursorRight,
-    CursorReset,
-}
-
-impl Action {
-    /// Gives the run a command, which a read-only client may not.
-    pub fn steers(self) -> bool {
-        use Action::*;
-        matches!(self, Stop | Pause | Accept | Reject | Amend | Undo | AcceptRest | RejectRest | Submit)
-    }
+    Global(GlobalAction),
+    Runs(RunsAction),
+    Steps(StepsAction),
+    Rollouts(RolloutsAction),
+    Transcript(TranscriptAction),
+    Patch(PatchAction),
+    Gate(GateAction),
+    Curves(CurvesAction),
+    Machine(MachineAction),
+    Logs(LogsAction),
+    Config(ConfigAction),
+    Overview(OverviewAction),
 }
 
 /// One row of the registry.
@@ -90,131 +52,109 @@ pub struct Spec {
     /// For the hint bar.
     pub label: &'static str,
     pub doc: &'static str,
-    /// Key sequences; a space separates the presses of a chord.
+    /// Default key sequences; a space separates the presses of a chord.
     pub keys: &'static [&'static str],
     pub scope: Scope,
-    /// The `planish ctl` verb that does the same from outside.
+    /// The `planish ctl` verb that does the same from outside; `None`: it changes this screen only.
     pub ctl: Option<&'static str>,
+    /// Gives the run a command, which a read-only client may not.
+    pub steers: bool,
     pub enabled: fn(&App) -> bool,
 }
 
-fn always(_: &App) -> bool {
+pub(super) fn always(_: &App) -> bool {
     true
 }
 
-macro_rules! actions {
-    ($($action:ident $id:literal $label:literal $keys:tt $scope:ident $ctl:expr, $enabled:expr, $doc:literal;)*) => {
-        &[$(Spec {
-            action: Action::$action, id: $id, label: $label, doc: $doc, keys: &$keys, scope: Scope::$scope,
-            ctl: $ctl, enabled: $enabled,
+/// Rows of one scope: `Variant "id" "label" [keys] ctl steers, enabled, "doc";`
+macro_rules! rows {
+    ($scope:ident $kind:ident: $($action:ident $id:literal $label:literal $keys:tt $ctl:expr, $steers:literal, $enabled:expr, $doc:literal;)*) => {
+        &[$($crate::tui::action::Spec {
+            action: $crate::tui::action::Action::$scope($kind::$action),
+            id: $id, label: $label, doc: $doc, keys: &$keys,
+            scope: $crate::tui::action::Scope::$scope,
+            ctl: $ctl, steers: $steers, enabled: $enabled,
         }),*]
     };
 }
+pub(super) use rows;
 
 /// All actions, in the order of the help.
-#[rustfmt::skip]
-pub const ACTIONS: &[Spec] = actions! {
-    NextEdit      "patch.next-edit"      "edit"      ["J"]              Patch None, App::has_edits, "next edit";
-    PreviousEdit  "patch.previous-edit"  "edit back" ["K"]              Patch None, App::has_edits, "previous edit";
-    NextGroup     "patch.next-change"    "change"    ["}"]              Patch None, App::has_edits, "next change group of the diff";
-    PreviousGroup "patch.previous-change" "change back" ["{"]           Patch None, App::has_edits, "previous change group";
-    Accept        "patch.accept"         "accept"    ["a"]              Patch Some("decide --accept"), App::can_decide, "accept this edit";
-    Reject        "patch.reject"         "reject"    ["x"]              Patch Some("decide --reject"), App::can_decide, "reject this edit, with a reason for the optimiser";
-    Amend         "patch.amend"          "amend"     ["e"]              Patch Some("decide --amend"), App::can_decide, "edit the text in $EDITOR, then accept it";
-    Undo          "patch.undo"           "undo"      ["u"]              Patch Some("decide --undo"), App::can_undo, "take the last decision back";
-    AcceptRest    "patch.accept-rest"    "accept all" ["A"]             Patch None, App::can_decide, "accept all undecided edits";
-    RejectRest    "patch.reject-rest"    "reject all" ["X"]             Patch None, App::can_decide, "reject all undecided edits";
-    Rationale     "patch.rationale"      "why"       ["r"]              Patch None, App::has_edits, "show why, and the items that motivated the edit";
-    FoldContext   "patch.fold"           "context"   ["t"]              Patch None, App::has_diff, "show or fold unchanged lines";
-    Submit        "patch.submit"         "submit"    ["enter"]          Patch Some("submit"), App::can_decide, "submit the decisions: the gate measures the result";
-    OpenStep      "steps.open"           "open"      ["enter"]          Steps None, App::has_stage, "open the step: its patch, or its gate once decided";
-    OpenRollout   "rollouts.open"        "transcript" ["enter"]         Rollouts None, App::has_rollouts, "open the transcript";
-    FailuresOnly  "rollouts.failures"    "failures"  ["!"]              Rollouts None, App::has_rollouts, "failures only, or all";
-    FoldPrompt    "transcript.fold"      "prompt"    ["t"]              Transcript None, always, "show or fold the prompt";
-    CursorLeft    "curves.left"          "cursor"    ["h", "left"]      Curves None, App::has_steps, "value cursor to the left";
-    CursorRight   "curves.right"         "cursor right" ["l", "right"]  Curves None, App::has_steps, "value cursor to the right";
-    CursorReset   "curves.reset"         "last values"      ["0"]              Curves None, App::has_steps, "value cursor off: show last values";
-    GoSteps       "pane.steps"           "steps"     ["2"]              Global None, always, "pane 2, steps";
-    GoRollouts    "pane.rollouts"        "rollouts"  ["3"]              Global None, always, "pane 3, rollouts";
-    GoPatch       "pane.patch"           "patch"     ["4"]              Global None, always, "pane 4, patch under review";
-    GoGate        "pane.gate"            "gate"      ["5"]              Global None, always, "pane 5, gate";
-    GoCurves      "pane.curves"          "curves"    ["6"]              Global None, always, "pane 6, curves";
-    GoLogs        "pane.logs"            "logs"      ["8"]              Global None, always, "pane 8, logs";
-    NextPane      "pane.next"            "next pane" ["tab"]            Global None, always, "next pane";
-    PreviousPane  "pane.previous"        "previous pane" ["backtab"]    Global None, always, "previous pane";
-    Down          "move.down"            "move"      ["j", "down"]      Global None, always, "down";
-    Up            "move.up"              "up"        ["k", "up"]        Global None, always, "up";
-    Left          "move.left"            "lists"     ["h", "left"]      Global None, always, "to the lists on the left";
-    Right         "move.right"           "details"   ["l", "right"]     Global None, always, "to the details on the right";
-    Top           "move.top"             "top"       ["g g", "home"]    Global None, always, "to the top";
-    Bottom        "move.bottom"          "bottom"    ["G", "end"]       Global None, always, "to the bottom";
-    HalfDown      "move.half-down"       "half down" ["ctrl-d"]         Global None, always, "half a page down";
-    HalfUp        "move.half-up"         "half up"   ["ctrl-u"]         Global None, always, "half a page up";
-    PageDown      "move.page-down"       "page down" ["ctrl-f", "pgdn"] Global None, always, "a page down";
-    PageUp        "move.page-up"         "page up"   ["ctrl-b", "pgup"] Global None, always, "a page up";
-    OlderStep     "step.older"           "step" ["["]             Global None, App::has_stage, "previous step";
-    NewerStep     "step.newer"           "newer step" ["]"]             Global None, App::has_stage, "next step";
-    Follow        "view.follow"          "follow"    ["f"]              Global None, always, "follow what happens now";
-    Zoom          "view.zoom"            "zoom"      ["z", "+", "_"]    Global None, App::can_zoom, "give the pane the whole screen, or back";
-    FlipStrip     "view.flip"            "curves/logs" ["@"]            Global None, always, "flip the bottom strip: curves or logs";
-    Filter        "view.filter"          "filter"    ["/"]              Global None, App::can_filter, "filter rollouts or logs by text";
-    Copy          "view.copy"            "copy"      ["y"]              Global None, always, "copy what is shown (OSC 52)";
-    Back          "view.back"            "back"      ["esc"]            Global None, always, "back out one level";
-    Pause         "run.pause"            "pause"     ["p"]              Global Some("pause"), App::can_steer, "pause at the next boundary, or resume";
-    Stop          "run.stop"             "stop run"  ["Q"]              Global Some("cancel"), App::can_steer, "stop the run (asks first; it stays resumable)";
-    Help          "app.help"             "help"      ["?"]              Global None, always, "this help";
-    Palette       "app.palette"          "commands"  [":"]              Global None, always, "all commands by name";
-    Repaint       "app.repaint"          "repaint"   ["ctrl-l"]         Global None, always, "repaint the screen";
-    Suspend       "app.suspend"          "suspend"   ["ctrl-z"]         Global None, always, "suspend the client";
-    Interrupt     "app.interrupt"        "leave"     ["ctrl-c"]         Global None, always, "leave a prompt, else the client";
-    Quit          "app.quit"             "quit"      ["q"]              Global None, always, "leave the client; the run goes on";
-};
+pub fn actions() -> impl Iterator<Item = &'static Spec> {
+    Scope::ALL.into_iter().flat_map(|scope| scope.rows())
+}
 
 /// The registry row of an action.
 pub fn spec(action: Action) -> Option<&'static Spec> {
-    ACTIONS.iter().find(|spec| spec.action == action)
+    actions().find(|spec| spec.action == action)
 }
 
 impl Scope {
+    pub const ALL: [Scope; 12] = [
+        Scope::Patch,
+        Scope::Gate,
+        Scope::Runs,
+        Scope::Steps,
+        Scope::Rollouts,
+        Scope::Transcript,
+        Scope::Curves,
+        Scope::Machine,
+        Scope::Logs,
+        Scope::Config,
+        Scope::Overview,
+        Scope::Global,
+    ];
+
+    /// The actions of this scope.
+    pub fn rows(self) -> &'static [Spec] {
+        match self {
+            Scope::Global => global::ACTIONS,
+            Scope::Runs => runs::ACTIONS,
+            Scope::Steps => steps::ACTIONS,
+            Scope::Rollouts => rollouts::ACTIONS,
+            Scope::Transcript => transcript::ACTIONS,
+            Scope::Patch => patch::ACTIONS,
+            Scope::Gate => gate::ACTIONS,
+            Scope::Curves => curves::ACTIONS,
+            Scope::Machine => machine::ACTIONS,
+            Scope::Logs => logs::ACTIONS,
+            Scope::Config => config::ACTIONS,
+            Scope::Overview => overview::ACTIONS,
+        }
+    }
+
     /// Actions worth a hint here, most useful first.
     pub fn hints(self) -> &'static [Action] {
-        use Action::*;
         match self {
-            Scope::Global => &[Help, Quit],
-            Scope::Steps => &[OpenStep, Down, OlderStep, Zoom, Pause],
-            Scope::Rollouts => &[OpenRollout, Down, FailuresOnly, Filter, Follow],
-            Scope::Transcript => &[FoldPrompt, Down, Copy, Back, Zoom],
-            Scope::Patch => &[
-                Accept,
-                Reject,
-                Amend,
-                Submit,
-                NextEdit,
-                Undo,
-                Rationale,
-                NextGroup,
-                AcceptRest,
-                RejectRest,
-                FoldContext,
-                Down,
-                OlderStep,
-            ],
-            Scope::Gate => &[Down, OlderStep, Zoom, Copy],
-            Scope::Curves => &[CursorLeft, CursorReset, Zoom, FlipStrip],
-            Scope::Logs => &[Filter, Follow, Down, Zoom, FlipStrip],
+            Scope::Global => global::HINTS,
+            Scope::Runs => runs::HINTS,
+            Scope::Steps => steps::HINTS,
+            Scope::Rollouts => rollouts::HINTS,
+            Scope::Transcript => transcript::HINTS,
+            Scope::Patch => patch::HINTS,
+            Scope::Gate => gate::HINTS,
+            Scope::Curves => curves::HINTS,
+            Scope::Machine => machine::HINTS,
+            Scope::Logs => logs::HINTS,
+            Scope::Config => config::HINTS,
+            Scope::Overview => overview::HINTS,
         }
     }
 
     pub fn title(self) -> &'static str {
         match self {
             Scope::Global => "Everywhere",
+            Scope::Runs => "Runs",
             Scope::Steps => "Steps",
             Scope::Rollouts => "Rollouts",
             Scope::Transcript => "Transcript",
             Scope::Patch => "Patch",
             Scope::Gate => "Gate",
             Scope::Curves => "Curves",
+            Scope::Machine => "GPU",
             Scope::Logs => "Logs",
+            Scope::Config => "Config",
+            Scope::Overview => "Overview",
         }
     }
 }
@@ -227,26 +167,17 @@ mod tests {
 
     #[test]
     fn every_action_is_named_documented_bound_and_listed_once() {
-        let ids: HashSet<_> = ACTIONS.iter().map(|spec| spec.id).collect();
-        let actions: HashSet<_> = ACTIONS.iter().map(|spec| spec.action).collect();
-        assert_eq!((ids.len(), actions.len()), (ACTIONS.len(), ACTIONS.len()));
-        for spec in ACTIONS {
+        let ids: HashSet<_> = actions().map(|spec| spec.id).collect();
+        let all: HashSet<_> = actions().map(|spec| spec.action).collect();
+        assert_eq!((ids.len(), all.len()), (actions().count(), actions().count()));
+        for spec in actions() {
             assert!(!spec.doc.is_empty() && !spec.keys.is_empty() && spec.id.contains('.'), "{}", spec.id);
         }
     }
 
     #[test]
     fn hints_are_reachable_in_their_scope() {
-        for scope in [
-            Scope::Global,
-            Scope::Steps,
-            Scope::Rollouts,
-            Scope::Transcript,
-            Scope::Patch,
-            Scope::Gate,
-            Scope::Curves,
-            Scope::Logs,
-        ] {
+        for scope in Scope::ALL {
             for action in scope.hints() {
                 let spec = spec(*action).unwrap();
                 assert!(spec.scope == scope || spec.scope == Scope::Global, "{}", spec.id);

@@ -1,22 +1,32 @@
 //! The app: all state of the screen and `update(msg) -> effects`, pure and synchronous. It folds the run's events
 //! itself; it does no IO, reads no clock and draws nothing.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::path::Path;
 
 use ratatui::crossterm::event::KeyEventKind;
 use ratatui::layout::Rect;
 
+use super::controls::config::ConfigView;
+use super::controls::curves::CurvesView;
+use super::controls::gate::GateView;
+use super::controls::logs::LogsView;
+use super::controls::machine::MachineView;
+use super::controls::overview::OverviewView;
+use super::controls::patch::{Anchor, PatchView};
+use super::controls::rollouts::RolloutsView;
+use super::controls::runs::RunsView;
+use super::controls::transcript::TranscriptView;
 use super::journal_lines::JournalLines;
 use super::keymap::Press;
 use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
 use super::overlay::Overlay;
-use super::patch_doc::{PatchDoc, PatchKey};
+use super::services::Told;
 use super::stages::Stage;
-use super::steer::{Pending, UndoEntry};
+use super::steer::Pending;
 use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
@@ -69,57 +79,6 @@ impl Scroll {
     }
 }
 
-#[derive(Clone, Debug, Default)]
-pub struct RolloutsView {
-    /// Key of the selected row; `None`: the first.
-    pub selected: Option<String>,
-    pub filter: String,
-    pub failures_only: bool,
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct TranscriptView {
-    pub scroll: Scroll,
-    pub show_prompt: bool,
-    /// Keep the end of a streaming reply in view.
-    pub follow: bool,
-}
-
-/// What the diff is scrolled to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Anchor {
-    /// The first change of the selected edit.
-    #[default]
-    Edit,
-    /// A change group.
-    Group(usize),
-    /// Where somebody scrolled.
-    Free,
-}
-
-#[derive(Default)]
-pub struct PatchView {
-    pub edit: usize,
-    pub anchor: Anchor,
-    /// Holds for [`Anchor::Free`].
-    pub scroll: Scroll,
-    /// First row as last drawn: only the view knows it.
-    pub drawn_top: Cell<usize>,
-    /// Unchanged lines far from a change are shown.
-    pub unfolded: bool,
-    /// Why and from which items is shown.
-    pub rationale: bool,
-    pub undo: Vec<UndoEntry>,
-    pub doc: RefCell<Option<(PatchKey, Rc<PatchDoc>)>>,
-}
-
-#[derive(Clone, Debug)]
-pub struct LogsView {
-    pub scroll: Scroll,
-    pub follow: bool,
-    pub filter: String,
-}
-
 pub struct App {
     pub state: RunState,
     pub identity: Identity,
@@ -135,13 +94,16 @@ pub struct App {
     pub arrangement: Arrangement,
     /// `None`: the newest.
     pub stage: Option<Stage>,
+    pub runs: RunsView,
     pub rollouts: RolloutsView,
     pub transcript: TranscriptView,
     pub patch: PatchView,
-    pub gate: Scroll,
+    pub gate: GateView,
+    pub curves: CurvesView,
+    pub machine: MachineView,
     pub logs: LogsView,
-    /// Step index under the value cursor.
-    pub cursor: Option<usize>,
+    pub config: ConfigView,
+    pub overview: OverviewView,
     pub overlay: Option<Overlay>,
     pub toast: Option<Toast>,
     pub(super) presses: Vec<Press>,
@@ -171,12 +133,16 @@ impl App {
                 zoom: false,
             },
             stage: None,
+            runs: RunsView::default(),
             rollouts: RolloutsView::default(),
-            transcript: TranscriptView { follow: true, ..TranscriptView::default() },
+            transcript: TranscriptView::default(),
             patch: PatchView::default(),
-            gate: Scroll::default(),
-            logs: LogsView { scroll: Scroll::default(), follow: true, filter: String::new() },
-            cursor: None,
+            gate: GateView::default(),
+            curves: CurvesView::default(),
+            machine: MachineView::default(),
+            logs: LogsView::default(),
+            config: ConfigView::default(),
+            overview: OverviewView::default(),
             overlay: None,
             toast: None,
             presses: Vec::new(),
@@ -221,7 +187,28 @@ impl App {
                 self.stain(Dirty::Repaint);
                 Vec::new()
             }
+            Msg::Mouse(_) | Msg::Focus(_) => Vec::new(),
+            Msg::Told(told) => self.told(told),
+            Msg::Switched { run } => self.switched(&run),
         }
+    }
+
+    fn told(&mut self, told: Told) -> Vec<Effect> {
+        self.stain(Dirty::Data);
+        match told {
+            Told::Runs(runs) => self.told_runs(runs),
+        }
+    }
+
+    /// Forgets the run so far; how the screen is arranged stays.
+    fn switched(&mut self, run: &Path) -> Vec<Effect> {
+        let mut fresh = Self::new(self.identity.clone(), self.size, self.now);
+        fresh.run = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        fresh.arrangement = self.arrangement;
+        fresh.runs = std::mem::take(&mut self.runs);
+        fresh.commands = self.commands;
+        *self = fresh;
+        Vec::new()
     }
 
     /// How much must be drawn again; asking makes it clean.
@@ -433,11 +420,11 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        matches!(self.arrangement.focus, Pane::Rollouts | Pane::Logs)
+        matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Logs)
     }
 
     pub fn can_zoom(&self) -> bool {
-        self.places().class == Class::Standard
+        matches!(self.places().class, Class::Standard | Class::Wide)
     }
 
     pub fn can_steer(&self) -> bool {

@@ -1,8 +1,11 @@
 //! The help: the registry's rows for the focused pane and for everywhere, opposite actions on one row so that most of
 //! it fits a small screen. Owns the wording of nothing; draws nothing.
 
-use super::action::{ACTIONS, Action, Scope, Spec, spec};
+use super::action::{Action, Scope, Spec, spec};
 use super::app::App;
+use super::controls::curves::CurvesAction as Curves;
+use super::controls::global::GlobalAction as Global;
+use super::controls::patch::PatchAction as Patch;
 use super::layout::Pane;
 use super::paint::{Span, span, spans_width};
 use super::theme::Role;
@@ -13,17 +16,17 @@ const KEYS: usize = 17;
 
 /// Actions that undo each other's movement, or do the same to the opposite end.
 const OPPOSITES: [(Action, Action); 11] = [
-    (Action::NextEdit, Action::PreviousEdit),
-    (Action::NextGroup, Action::PreviousGroup),
-    (Action::AcceptRest, Action::RejectRest),
-    (Action::CursorLeft, Action::CursorRight),
-    (Action::NextPane, Action::PreviousPane),
-    (Action::Down, Action::Up),
-    (Action::Left, Action::Right),
-    (Action::Top, Action::Bottom),
-    (Action::HalfDown, Action::HalfUp),
-    (Action::PageDown, Action::PageUp),
-    (Action::OlderStep, Action::NewerStep),
+    (Action::Patch(Patch::NextEdit), Action::Patch(Patch::PreviousEdit)),
+    (Action::Patch(Patch::NextGroup), Action::Patch(Patch::PreviousGroup)),
+    (Action::Patch(Patch::AcceptRest), Action::Patch(Patch::RejectRest)),
+    (Action::Curves(Curves::Left), Action::Curves(Curves::Right)),
+    (Action::Global(Global::NextPane), Action::Global(Global::PreviousPane)),
+    (Action::Global(Global::Down), Action::Global(Global::Up)),
+    (Action::Global(Global::Left), Action::Global(Global::Right)),
+    (Action::Global(Global::Top), Action::Global(Global::Bottom)),
+    (Action::Global(Global::HalfDown), Action::Global(Global::HalfUp)),
+    (Action::Global(Global::PageDown), Action::Global(Global::PageUp)),
+    (Action::Global(Global::OlderStep), Action::Global(Global::NewerStep)),
 ];
 
 /// The help in rows of at most `columns`.
@@ -37,15 +40,19 @@ pub fn lines(app: &App, columns: usize) -> Vec<Vec<Span>> {
         if scope == Scope::Global {
             lines.push(panes());
         }
-        let rows = ACTIONS.iter().filter(|spec| spec.scope == scope && !goes_to_pane(spec.action));
+        let rows = scope.rows().iter().filter(|spec| !goes_to_pane(spec.action));
         lines.extend(rows.filter_map(|spec| row(spec, columns)));
     }
     lines
 }
 
 fn goes_to_pane(action: Action) -> bool {
-    use Action::*;
-    matches!(action, GoSteps | GoRollouts | GoPatch | GoGate | GoCurves | GoLogs)
+    use Global::*;
+    let Action::Global(action) = action else { return false };
+    matches!(
+        action,
+        GoRuns | GoSteps | GoRollouts | GoPatch | GoGate | GoCurves | GoMachine | GoLogs | GoConfig
+    )
 }
 
 fn panes() -> Vec<Span> {

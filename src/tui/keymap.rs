@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::action::{ACTIONS, Action, Scope};
+use super::action::{Action, Scope, actions};
 
 /// One key press as the registry writes it: `a`, `A`, `ctrl-l`, `enter`, `backtab`, `pgdn`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub enum Match {
 pub fn lookup(scope: Scope, presses: &[Press]) -> Match {
     let mut prefix = false;
     for wanted in [scope, Scope::Global] {
-        for spec in ACTIONS.iter().filter(|spec| spec.scope == wanted) {
+        for spec in wanted.rows() {
             for keys in spec.keys {
                 let mut names = keys.split(' ');
                 if !presses.iter().all(|press| names.next().is_some_and(|name| press.is(name))) {
@@ -69,8 +69,8 @@ pub fn lookup(scope: Scope, presses: &[Press]) -> Match {
 /// Two actions that one key sequence, or a sequence and its beginning, would both mean in one focus path.
 pub fn conflicts() -> Vec<String> {
     let mut out = Vec::new();
-    for (index, first) in ACTIONS.iter().enumerate() {
-        for second in &ACTIONS[index + 1..] {
+    for (index, first) in actions().enumerate() {
+        for second in actions().skip(index + 1) {
             if first.scope != second.scope {
                 continue;
             }
@@ -93,6 +93,9 @@ fn begins(short: &str, long: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::controls::curves::CurvesAction;
+    use crate::tui::controls::global::GlobalAction;
+    use crate::tui::controls::patch::PatchAction;
 
     fn press(code: KeyCode, modifiers: KeyModifiers) -> Press {
         Press::of(KeyEvent::new(code, modifiers)).unwrap()
@@ -104,23 +107,26 @@ mod tests {
 
     #[test]
     fn the_focused_scope_goes_before_the_global_one() {
-        assert_eq!(lookup(Scope::Patch, &[char('a')]), Match::Action(Action::Accept));
+        assert_eq!(lookup(Scope::Patch, &[char('a')]), Match::Action(Action::Patch(PatchAction::Accept)));
         assert_eq!(lookup(Scope::Steps, &[char('a')]), Match::None);
-        assert_eq!(lookup(Scope::Steps, &[char('q')]), Match::Action(Action::Quit));
-        assert_eq!(lookup(Scope::Curves, &[char('h')]), Match::Action(Action::CursorLeft));
+        assert_eq!(lookup(Scope::Steps, &[char('q')]), Match::Action(Action::Global(GlobalAction::Quit)));
+        assert_eq!(lookup(Scope::Curves, &[char('h')]), Match::Action(Action::Curves(CurvesAction::Left)));
     }
 
     #[test]
     fn chords_wait_for_their_end() {
         assert_eq!(lookup(Scope::Logs, &[char('g')]), Match::Prefix);
-        assert_eq!(lookup(Scope::Logs, &[char('g'), char('g')]), Match::Action(Action::Top));
+        assert_eq!(
+            lookup(Scope::Logs, &[char('g'), char('g')]),
+            Match::Action(Action::Global(GlobalAction::Top))
+        );
         assert_eq!(lookup(Scope::Logs, &[char('g'), char('x')]), Match::None);
     }
 
     #[test]
     fn control_keys_have_names() {
         let key = press(KeyCode::Char('l'), KeyModifiers::CONTROL);
-        assert_eq!(lookup(Scope::Steps, &[key]), Match::Action(Action::Repaint));
+        assert_eq!(lookup(Scope::Steps, &[key]), Match::Action(Action::Global(GlobalAction::Repaint)));
     }
 
     #[test]

@@ -6,43 +6,83 @@ use super::action::Scope;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pane {
+    Runs,
     Steps,
     Rollouts,
     Transcript,
     Patch,
     Gate,
     Curves,
+    /// GPU and host.
+    Machine,
     Logs,
+    Config,
+    Overview,
 }
 
 impl Pane {
-    /// Panes with a number, in the order of tabs.
-    pub const NUMBERED: [Pane; 6] =
-        [Pane::Steps, Pane::Rollouts, Pane::Patch, Pane::Gate, Pane::Curves, Pane::Logs];
+    pub const ALL: [Pane; 11] = [
+        Pane::Overview,
+        Pane::Runs,
+        Pane::Steps,
+        Pane::Rollouts,
+        Pane::Transcript,
+        Pane::Patch,
+        Pane::Gate,
+        Pane::Curves,
+        Pane::Machine,
+        Pane::Logs,
+        Pane::Config,
+    ];
 
-    /// 1, 7 and 9 belong to panes of later versions, so that numbers never change their meaning.
+    /// Panes with a number, in the order of tabs.
+    pub const NUMBERED: [Pane; 9] = [
+        Pane::Runs,
+        Pane::Steps,
+        Pane::Rollouts,
+        Pane::Patch,
+        Pane::Gate,
+        Pane::Curves,
+        Pane::Machine,
+        Pane::Logs,
+        Pane::Config,
+    ];
+
     pub fn number(self) -> Option<u8> {
         match self {
+            Pane::Overview => Some(0),
+            Pane::Runs => Some(1),
             Pane::Steps => Some(2),
             Pane::Rollouts => Some(3),
             Pane::Transcript => None,
             Pane::Patch => Some(4),
             Pane::Gate => Some(5),
             Pane::Curves => Some(6),
+            Pane::Machine => Some(7),
             Pane::Logs => Some(8),
+            Pane::Config => Some(9),
         }
     }
 
     pub fn scope(self) -> Scope {
         match self {
+            Pane::Overview => Scope::Overview,
+            Pane::Runs => Scope::Runs,
             Pane::Steps => Scope::Steps,
             Pane::Rollouts => Scope::Rollouts,
             Pane::Transcript => Scope::Transcript,
             Pane::Patch => Scope::Patch,
             Pane::Gate => Scope::Gate,
             Pane::Curves => Scope::Curves,
+            Pane::Machine => Scope::Machine,
             Pane::Logs => Scope::Logs,
+            Pane::Config => Scope::Config,
         }
+    }
+
+    /// Lists stand on the left, details on the right.
+    pub fn is_list(self) -> bool {
+        matches!(self, Pane::Runs | Pane::Steps | Pane::Rollouts)
     }
 
     pub fn title(self) -> &'static str {
@@ -58,6 +98,8 @@ pub enum Class {
     Compact,
     /// Lists on the left, details on the right, a strip below.
     Standard,
+    /// Three columns: lists, details, evidence and curves; nothing needs a tab.
+    Wide,
 }
 
 impl Class {
@@ -66,8 +108,10 @@ impl Class {
             Class::Tiny
         } else if width < 100 || height < 30 {
             Class::Compact
-        } else {
+        } else if width < 180 || height < 50 {
             Class::Standard
+        } else {
+            Class::Wide
         }
     }
 }
@@ -76,9 +120,9 @@ impl Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrangement {
     pub focus: Pane,
-    /// Patch, Gate or Transcript.
+    /// Patch, Gate, Transcript, Config or Overview.
     pub main: Pane,
-    /// Curves or Logs.
+    /// Curves, Machine or Logs.
     pub strip: Pane,
     pub zoom: bool,
 }
@@ -123,32 +167,73 @@ pub fn place(area: Rect, arrangement: Arrangement) -> Places {
             let body = Rect { y: area.y + 2, height: area.height - 4, ..area };
             places.panes.push((arrangement.focus, body));
         }
-        Class::Standard => {
+        Class::Standard | Class::Wide => {
             let body = Rect { y: area.y + 1, height: area.height - 2, ..area };
             if arrangement.zoom {
                 places.panes.push((arrangement.focus, body));
+            } else if class == Class::Wide {
+                places.panes = three_columns(body, arrangement);
             } else {
-                places.panes = columns(body, arrangement);
+                places.panes = two_columns(body, arrangement);
             }
         }
     }
     places
 }
 
-fn columns(body: Rect, arrangement: Arrangement) -> Vec<(Pane, Rect)> {
+fn two_columns(body: Rect, arrangement: Arrangement) -> Vec<(Pane, Rect)> {
     let left = LEFT + (body.width.saturating_sub(160) / 8).min(16);
     let strip = STRIP + (body.height.saturating_sub(48) / 4).min(8);
-    let steps = (body.height * 2 / 5).clamp(8, 20);
     let rest = body.width - left;
-    vec![
-        (Pane::Steps, Rect { width: left, height: steps, ..body }),
-        (Pane::Rollouts, Rect { y: body.y + steps, width: left, height: body.height - steps, ..body }),
-        (arrangement.main, Rect { x: body.x + left, width: rest, height: body.height - strip, ..body }),
-        (
-            arrangement.strip,
-            Rect { x: body.x + left, y: body.y + body.height - strip, width: rest, height: strip },
-        ),
-    ]
+    let mut panes = lists(Rect { width: left, ..body });
+    panes.push((
+        arrangement.main,
+        Rect { x: body.x + left, width: rest, height: body.height - strip, ..body },
+    ));
+    panes.push((
+        arrangement.strip,
+        Rect { x: body.x + left, y: body.y + body.height - strip, width: rest, height: strip },
+    ));
+    panes
+}
+
+/// What the middle shows beside the gate, which has a place of its own.
+fn three_columns(body: Rect, arrangement: Arrangement) -> Vec<(Pane, Rect)> {
+    let left = 38 + (body.width.saturating_sub(200) / 16).min(12);
+    let right = 66 + (body.width.saturating_sub(200) / 8).min(24);
+    let middle = body.width - left - right;
+    let mut panes = lists(Rect { width: left, ..body });
+    let main = if arrangement.main == Pane::Gate { Pane::Patch } else { arrangement.main };
+    panes.push((main, Rect { x: body.x + left, width: middle, ..body }));
+    let column = Rect { x: body.x + left + middle, width: right, ..body };
+    let (curves, machine) = (body.height * 2 / 7, 8);
+    let logs = body.height / 6;
+    let gate = body.height - curves - machine - logs;
+    let mut y = column.y;
+    for (pane, height) in
+        [(Pane::Gate, gate), (Pane::Curves, curves), (Pane::Machine, machine), (Pane::Logs, logs)]
+    {
+        panes.push((pane, Rect { y, height, ..column }));
+        y += height;
+    }
+    panes
+}
+
+/// The lists of the left column.
+fn lists(column: Rect) -> Vec<(Pane, Rect)> {
+    let runs = if column.height >= 36 { (column.height / 6).clamp(6, 10) } else { 0 };
+    let steps = ((column.height - runs) * 2 / 5).clamp(8, 20);
+    let mut panes = Vec::new();
+    let mut y = column.y;
+    for (pane, height) in
+        [(Pane::Runs, runs), (Pane::Steps, steps), (Pane::Rollouts, column.height - runs - steps)]
+    {
+        if height > 0 {
+            panes.push((pane, Rect { y, height, ..column }));
+        }
+        y += height;
+    }
+    panes
 }
 
 #[cfg(test)]
@@ -165,7 +250,8 @@ mod tests {
         let compact = place(Rect::new(0, 0, 80, 24), CHOSEN);
         assert_eq!(compact.of(Pane::Patch), Some(Rect::new(0, 2, 80, 20)));
         let standard = place(Rect::new(0, 0, 120, 40), CHOSEN);
-        assert_eq!(standard.panes.len(), 4);
+        assert_eq!(standard.panes.len(), 5);
+        assert_eq!(place(Rect::new(0, 0, 200, 60), CHOSEN).panes.len(), 8);
         assert_eq!(standard.of(Pane::Patch), Some(Rect::new(36, 1, 84, 27)));
         assert_eq!(Class::of(59, 40), Class::Tiny);
         assert_eq!(Class::of(60, 15), Class::Compact);

@@ -1,7 +1,10 @@
 //! What reaches the app, and what it asks the runtime to do. Plain data.
 
-use ratatui::crossterm::event::KeyEvent;
+use std::path::PathBuf;
 
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
+
+use super::services::{Ask, Told};
 pub use crate::client::ClientEvent;
 use crate::domain::StepRef;
 use crate::event::ClientLine;
@@ -21,6 +24,15 @@ pub enum Msg {
     },
     /// The process was stopped and goes on.
     Continued,
+    Mouse(MouseEvent),
+    /// The terminal has the user's attention, or lost it.
+    Focus(bool),
+    /// The answer to an [`Effect::Ask`].
+    Told(Told),
+    /// The lines that follow are those of another run.
+    Switched {
+        run: PathBuf,
+    },
 }
 
 /// What the text in the editor is for.
@@ -41,6 +53,12 @@ pub enum Effect {
     Copy(String),
     /// A decision waits: ring the bell.
     Bell,
+    /// Ask what lies outside the run.
+    Ask(Ask),
+    /// Leave this run for another one; [`Msg::Switched`] follows when that can be reached.
+    Open {
+        run: PathBuf,
+    },
     /// Stop this process until it is continued (ctrl-z).
     Suspend,
     /// Leave the client; the run goes on.

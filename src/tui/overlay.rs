@@ -2,10 +2,11 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
-use super::action::{ACTIONS, Action, Spec};
+use super::action::{Action, Spec, actions};
 use super::app::App;
 use super::input::Input;
-use crate::domain::StepRef;
+use super::layout::Pane;
+use crate::domain::{Ruling, StepRef};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Overlay {
@@ -20,6 +21,13 @@ pub enum Overlay {
     Confirm {
         then: Confirmed,
     },
+    /// One of a few.
+    Choice {
+        title: String,
+        choices: Vec<Choice>,
+        selected: usize,
+        then: Chosen,
+    },
     Prompt {
         title: String,
         hint: &'static str,
@@ -32,6 +40,20 @@ pub enum Overlay {
 pub enum Confirmed {
     Stop,
     Submit { at: StepRef },
+}
+
+/// One line of an [`Overlay::Choice`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    pub label: String,
+    pub doc: String,
+}
+
+/// What the number of the chosen line is for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Chosen {
+    /// One of [`Ruling::ALL`].
+    Ruling { at: StepRef },
 }
 
 /// What a confirmation asks.
@@ -51,8 +73,12 @@ pub enum Prompted {
         edits: Vec<usize>,
         expect_rev: u64,
     },
-    FilterRollouts,
-    FilterLogs,
+    Filter(Pane),
+    /// Why the gate is overruled.
+    Ruling {
+        at: StepRef,
+        ruling: Ruling,
+    },
 }
 
 /// What a key did to an overlay.
@@ -62,6 +88,7 @@ pub enum Outcome {
     Close,
     Confirmed(Confirmed),
     Prompted(Prompted, String),
+    Chosen(Chosen, usize),
     Act(Action),
 }
 
@@ -73,7 +100,7 @@ impl Overlay {
                 input.insert(text);
                 *selected = 0;
             }
-            Overlay::Help { .. } | Overlay::Confirm { .. } => {}
+            Overlay::Help { .. } | Overlay::Confirm { .. } | Overlay::Choice { .. } => {}
         }
     }
 
@@ -112,6 +139,22 @@ impl Overlay {
                 KeyCode::Char('n' | 'q') => return Outcome::Close,
                 _ => {}
             },
+            Overlay::Choice { choices, selected, then, .. } => {
+                let last = choices.len().saturating_sub(1);
+                match key.code {
+                    KeyCode::Enter => return Outcome::Chosen(then.clone(), *selected),
+                    KeyCode::Char('j') | KeyCode::Down => *selected = (*selected + 1).min(last),
+                    KeyCode::Char('k') | KeyCode::Up => *selected = selected.saturating_sub(1),
+                    KeyCode::Char('q') => return Outcome::Close,
+                    KeyCode::Char(digit @ '1'..='9') => {
+                        let index = digit as usize - '1' as usize;
+                        if index <= last {
+                            return Outcome::Chosen(then.clone(), index);
+                        }
+                    }
+                    _ => {}
+                }
+            }
             Overlay::Prompt { input, then, .. } => match key.code {
                 KeyCode::Enter => return Outcome::Prompted(then.clone(), input.text()),
                 _ => {
@@ -126,8 +169,7 @@ impl Overlay {
 /// Registry rows whose name or description holds every word of `query`.
 pub fn palette_matches(query: &str) -> Vec<&'static Spec> {
     let query = query.to_lowercase();
-    ACTIONS
-        .iter()
+    actions()
         .filter(|spec| query.split_whitespace().all(|word| spec.id.contains(word) || spec.doc.contains(word)))
         .collect()
 }
@@ -154,6 +196,6 @@ mod tests {
     fn the_palette_finds_by_words_of_name_and_description() {
         let found = palette_matches("reject reason");
         assert_eq!(found.iter().map(|spec| spec.id).collect::<Vec<_>>(), ["patch.reject"]);
-        assert_eq!(palette_matches("").len(), ACTIONS.len());
+        assert_eq!(palette_matches("").len(), actions().count());
     }
 }

@@ -4,7 +4,8 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::app::{Anchor, App};
+use super::app::App;
+use super::controls::patch::Anchor;
 use super::preview::{self, Preview};
 use crate::domain::{Decision, Edit, ReviewClose, StepRef, TimeoutPolicy, UpdateMode};
 use crate::event::{ReviewEdit, ReviewState};

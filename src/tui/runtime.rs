@@ -3,6 +3,7 @@
 
 use std::future::poll_fn;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -16,19 +17,23 @@ use super::app::{App, Identity};
 use super::editor::Editing;
 use super::frames::{FrameAck, FrameClock};
 use super::msg::{Dirty, EditPurpose, Effect, Msg};
+use super::services::{Ask, Services, Told};
 use super::term::{Terminal, install_panic_hook};
 use super::theme::{Depth, Theme};
 use super::view;
-use crate::client::ClientEvent;
+use crate::client::{ClientEvent, Connection};
 use crate::event::{AckResult, ClientLine, HostLine};
 
 /// Most messages taken before a frame is considered.
 const BATCH: usize = 4096;
+/// Answers that may wait to be taken.
+const NEWS: usize = 256;
 
 pub struct Options {
     pub identity: Identity,
     /// A theme file instead of the built-in dark one.
     pub theme: Option<PathBuf>,
+    pub services: Arc<dyn Services>,
 }
 
 /// How the workbench was left.
@@ -79,6 +84,8 @@ pub async fn run(
         acks,
         events: Some(events),
         commands,
+        services: options.services,
+        news: mpsc::channel(NEWS),
         signals: Signals::listen()?,
         exit: None,
     };
@@ -96,6 +103,9 @@ struct Workbench {
     acks: Option<FrameAck>,
     events: Option<mpsc::Receiver<ClientEvent>>,
     commands: mpsc::Sender<ClientLine>,
+    services: Arc<dyn Services>,
+    /// What tasks of this loop have to say.
+    news: (mpsc::Sender<News>, mpsc::Receiver<News>),
     signals: Signals,
     exit: Option<Exit>,
 }
@@ -118,8 +128,15 @@ impl Signals {
     }
 }
 
+/// What a task of the loop came to.
+enum News {
+    Told(Box<Told>),
+    Opened { run: PathBuf, connection: Result<Connection, String> },
+}
+
 /// What ended a wait.
 enum Wake {
+    News(Option<News>),
     Input(Option<std::io::Result<Input>>),
     Client(Option<ClientEvent>),
     Leave,
@@ -142,6 +159,7 @@ impl Workbench {
                 Wake::Leave | Wake::Input(None | Some(Err(_))) => return Exit::Hangup,
                 Wake::Suspend => suspend = true,
                 Wake::Input(Some(Ok(event))) => messages.extend(message(event)),
+                Wake::News(news) => messages.extend(news.and_then(|news| self.take(news))),
                 Wake::Client(Some(event)) => messages.push(Msg::Client(event)),
                 Wake::Client(None) => self.events = None,
             }
@@ -187,6 +205,7 @@ impl Workbench {
             _ = self.signals.stop.recv() => Wake::Suspend,
             event = input.next() => Wake::Input(event),
             () = timer => Wake::Timer,
+            news = self.news.1.recv() => Wake::News(news),
             event = client => Wake::Client(event),
         }
     }
@@ -246,6 +265,14 @@ impl Workbench {
                     }
                     Ok(())
                 }
+                Effect::Ask(ask) => {
+                    self.ask(ask);
+                    Ok(())
+                }
+                Effect::Open { run } => {
+                    self.open(run);
+                    Ok(())
+                }
                 Effect::Copy(text) => self.terminal.screen.copy(&text),
                 Effect::Bell => self.terminal.screen.bell(),
                 Effect::Suspend => {
@@ -262,6 +289,37 @@ impl Workbench {
                 self.exit = Some(Exit::Hangup);
             }
         }
+    }
+
+    /// A message of the news, after what they change of the loop.
+    fn take(&mut self, news: News) -> Option<Msg> {
+        match news {
+            News::Told(told) => Some(Msg::Told(*told)),
+            News::Opened { run, connection: Ok(connection) } => {
+                self.events = Some(connection.events);
+                self.commands = connection.commands;
+                Some(Msg::Switched { run })
+            }
+            News::Opened { connection: Err(message), .. } => {
+                let line = HostLine::Error { message };
+                Some(Msg::Client(ClientEvent::Line(line)))
+            }
+        }
+    }
+
+    fn ask(&self, ask: Ask) {
+        let (answer, news) = (self.services.answer(ask), self.news.0.clone());
+        // A loop that has ended needs no answer.
+        tokio::spawn(async move { drop(news.send(News::Told(Box::new(answer.await))).await) });
+    }
+
+    fn open(&self, run: PathBuf) {
+        let (opening, news) =
+            (self.services.open(run.clone(), self.app.identity.read_only), self.news.0.clone());
+        tokio::spawn(async move {
+            let connection = opening.await;
+            drop(news.send(News::Opened { run, connection }).await);
+        });
     }
 
     /// A command that cannot be queued is answered at once, so that nothing seems to be under way.

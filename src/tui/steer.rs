@@ -70,7 +70,7 @@ impl App {
         }
     }
 
-    fn send(&mut self, body: Command, expect_rev: Option<u64>, what: String) -> Effect {
+    pub(super) fn send(&mut self, body: Command, expect_rev: Option<u64>, what: String) -> Effect {
         self.commands += 1;
         let cmd_id = format!("{}-{}", self.identity.client_id, self.commands);
         let decides = match &body {

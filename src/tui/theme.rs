@@ -41,10 +41,30 @@ pub enum Role {
     Series1,
     #[serde(rename = "series_2")]
     Series2,
+    #[serde(rename = "series_3")]
+    Series3,
+    #[serde(rename = "series_4")]
+    Series4,
+    /// The baseline run that curves are compared with.
+    Pinned,
+    Crosshair,
+    /// Where an alert was raised.
+    AlertMark,
+    /// Words a model thought, not said.
+    Thinking,
+    /// Tool calls and their results.
+    Tool,
+    SynHeading,
+    SynStrong,
+    SynCode,
+    SynKeyword,
+    SynString,
+    SynComment,
+    SynNumber,
 }
 
 impl Role {
-    pub const ALL: [Role; 22] = [
+    pub const ALL: [Role; 36] = [
         Role::Text,
         Role::Dim,
         Role::Faint,
@@ -67,6 +87,20 @@ impl Role {
         Role::RemovedWord,
         Role::Series1,
         Role::Series2,
+        Role::Series3,
+        Role::Series4,
+        Role::Pinned,
+        Role::Crosshair,
+        Role::AlertMark,
+        Role::Thinking,
+        Role::Tool,
+        Role::SynHeading,
+        Role::SynStrong,
+        Role::SynCode,
+        Role::SynKeyword,
+        Role::SynString,
+        Role::SynComment,
+        Role::SynNumber,
     ];
 }
 

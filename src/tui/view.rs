@@ -5,6 +5,9 @@ use ratatui::layout::Rect;
 
 use super::action::{Action, Scope, Spec, spec};
 use super::app::App;
+use super::controls::curves::CurvesAction;
+use super::controls::global::GlobalAction;
+use super::controls::patch::PatchAction;
 use super::layout::{Class, Pane};
 use super::overlay::{Overlay, Question, palette_matches};
 use super::paint::{Canvas, Span, rows_of, span, spans_width, wrap_spans};
@@ -41,8 +44,16 @@ pub fn draw(app: &App, theme: &Theme, buf: &mut Buffer) {
     }
 }
 
+/// The longest words that fit: whole names, their beginnings, numbers alone.
 fn tabs(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
-    let mut spans = vec![span(Role::Text, " ")];
+    let fitting = [usize::MAX, 4, 0].map(|letters| tab_spans(app, letters));
+    let line = fitting.iter().find(|line| spans_width(line) <= area.width as usize);
+    canvas.line(area, line.or(fitting.last()).map_or(&[], Vec::as_slice));
+}
+
+/// Tabs with names of at most `letters`; the one in view has its whole name.
+fn tab_spans(app: &App, letters: usize) -> Vec<Span> {
+    let mut spans = Vec::new();
     for pane in Pane::NUMBERED {
         let number = pane.number().unwrap_or_default();
         let here = pane == app.arrangement.focus
@@ -52,11 +63,12 @@ fn tabs(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         if here {
             spans.push(span(Role::TitleFocus, format!("[{number} {}{mark}]", pane.title())));
         } else {
-            spans.push(span(Role::Key, format!(" {number} ")));
-            spans.push(span(if waits { Role::Warn } else { Role::Dim }, format!("{}{mark} ", pane.title())));
+            let name: String = pane.title().chars().take(letters).collect();
+            spans.push(span(Role::Key, format!(" {number}")));
+            spans.push(span(if waits { Role::Warn } else { Role::Dim }, format!(" {name}{mark}")));
         }
     }
-    canvas.line(area, &spans);
+    spans
 }
 
 /// Last numbers with sparklines, so that curves are never quite hidden.
@@ -124,7 +136,11 @@ fn hint_spans(app: &App, actions: &[Action]) -> Vec<Span> {
     let mut out = Vec::new();
     for spec in actions.iter().filter_map(|action| spec(*action)).filter(|spec| (spec.enabled)(app)) {
         let label = match spec.action {
-            Action::Pause if matches!(app.state.status, crate::event::RunStatus::Paused { .. }) => "resume",
+            Action::Global(GlobalAction::Pause)
+                if matches!(app.state.status, crate::event::RunStatus::Paused { .. }) =>
+            {
+                "resume"
+            }
             _ => spec.label,
         };
         out.push(span(Role::Key, keys_of(spec)));
@@ -136,11 +152,11 @@ fn hint_spans(app: &App, actions: &[Action]) -> Vec<Span> {
 /// The first key sequence; pairs of opposite keys show both.
 fn keys_of(spec: &Spec) -> String {
     match spec.action {
-        Action::Down => "j/k".to_owned(),
-        Action::NextEdit => "J/K".to_owned(),
-        Action::NextGroup => "{/}".to_owned(),
-        Action::OlderStep => "[/]".to_owned(),
-        Action::CursorLeft => "h/l".to_owned(),
+        Action::Global(GlobalAction::Down) => "j/k".to_owned(),
+        Action::Patch(PatchAction::NextEdit) => "J/K".to_owned(),
+        Action::Patch(PatchAction::NextGroup) => "{/}".to_owned(),
+        Action::Global(GlobalAction::OlderStep) => "[/]".to_owned(),
+        Action::Curves(CurvesAction::Left) => "h/l".to_owned(),
         _ => spec.keys.first().map_or(String::new(), |keys| keys.replace(' ', "")),
     }
 }
@@ -234,6 +250,24 @@ fn draw_overlay(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) {
                     span(Role::Text, " back"),
                 ];
                 canvas.line(row, &line);
+            }
+        }
+        Overlay::Choice { title, choices, selected, .. } => {
+            let area = centered(screen, 72, choices.len() as u16 + HELP_EDGES);
+            canvas.clear(area);
+            let right = [span(Role::Dim, "enter chooses  esc back")];
+            let inner = canvas.boxed(area, true, &[span(Role::TitleFocus, title.as_str())], &right);
+            let first = super::paint::window(*selected, choices.len(), inner.height as usize);
+            for (row, (index, choice)) in rows_of(inner).zip(choices.iter().enumerate().skip(first)) {
+                let line = [
+                    span(Role::Key, format!("{:>2} ", index + 1)),
+                    span(Role::Text, fit(&choice.label, 18)),
+                    span(Role::Dim, choice.doc.as_str()),
+                ];
+                canvas.line(row, &line);
+                if index == *selected {
+                    canvas.overlay_style(row, Role::Selection);
+                }
             }
         }
         Overlay::Prompt { title, hint, input, .. } => {

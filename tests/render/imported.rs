@@ -33,7 +33,7 @@ fn an_imported_run() {
             Pane::Steps,
             &["■ END  imported", "6 of 6", "★ 4         1.000  +0.167", "slow update", "meta skill"],
         ),
-        (Pane::Rollouts, &["q206     1.00", "q200     0.00  base"]),
+        (Pane::Rollouts, &["q206     1.00", "base"]),
         (Pane::Patch, &["step 6  1 edit", "append  - GOOD-6", "accepted without review"]),
         (
             Pane::Gate,

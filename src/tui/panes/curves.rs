@@ -24,7 +24,7 @@ struct Chart {
 }
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
-    let info = match app.cursor.and_then(|cursor| app.state.steps.get(cursor)) {
+    let info = match app.curves.cursor.and_then(|cursor| app.state.steps.get(cursor)) {
         Some(step) => vec![span(Role::Key, format!("at step {}", step.at.step))],
         None => Vec::new(),
     };
@@ -111,7 +111,7 @@ fn steps_axis(app: &App) -> (f64, f64) {
 
 /// Value at the cursor, or the last one.
 fn chosen(app: &App, points: &[(f64, f64)]) -> Option<f64> {
-    let point = match app.cursor.and_then(|cursor| app.state.steps.get(cursor)) {
+    let point = match app.curves.cursor.and_then(|cursor| app.state.steps.get(cursor)) {
         Some(step) => points.iter().find(|point| point.0 == f64::from(step.at.step)),
         None => points.iter().rev().find(|point| point.1.is_finite()),
     };

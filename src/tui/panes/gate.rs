@@ -43,12 +43,12 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     history(app, &mut lines);
     if lines.is_empty() {
         let words = if app.state.info.is_none() { waiting_words(app) } else { "Nothing is measured yet." };
-        app.gate.extent.set((0, 0));
+        app.gate.scroll.extent.set((0, 0));
         return placeholder(canvas, inner, &[words]);
     }
     let visible = inner.height as usize;
-    app.gate.extent.set((lines.len(), visible));
-    let top = app.gate.top.min(lines.len().saturating_sub(visible));
+    app.gate.scroll.extent.set((lines.len(), visible));
+    let top = app.gate.scroll.top.min(lines.len().saturating_sub(visible));
     for (row, line) in rows_of(inner).zip(&lines[top..]) {
         canvas.line(row, line);
     }

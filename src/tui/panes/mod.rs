@@ -1,12 +1,16 @@
 //! One file per pane: each draws what the app holds into a rectangle and changes nothing.
 
+mod config;
 mod curves;
 mod gate;
 mod logs;
+mod machine;
+mod overview;
 mod patch;
 mod proposal;
 mod result;
 mod rollouts;
+mod runs;
 mod stage;
 mod steps;
 mod transcript;
@@ -23,6 +27,10 @@ pub use steps::{action_mark, verdict_mark};
 
 pub fn draw(app: &App, pane: Pane, area: Rect, canvas: &mut Canvas<'_>) {
     match pane {
+        Pane::Runs => runs::draw(app, area, canvas),
+        Pane::Machine => machine::draw(app, area, canvas),
+        Pane::Config => config::draw(app, area, canvas),
+        Pane::Overview => overview::draw(app, area, canvas),
         Pane::Steps => steps::draw(app, area, canvas),
         Pane::Rollouts => rollouts::draw(app, area, canvas),
         Pane::Transcript => transcript::draw(app, area, canvas),
@@ -43,7 +51,7 @@ fn frame(
     right: &[Span],
 ) -> Rect {
     let focused = app.arrangement.focus == pane;
-    if Class::of(app.size.0, app.size.1) == Class::Standard {
+    if matches!(Class::of(app.size.0, app.size.1), Class::Standard | Class::Wide) {
         let mut title = Vec::new();
         if let Some(number) = pane.number() {
             title.push(span(if focused { Role::Key } else { Role::Dim }, format!("{number} ")));

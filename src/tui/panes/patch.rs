@@ -7,7 +7,8 @@ use crate::domain::{Phase, Priority, ReviewClose, ReviewMode, StepRef, TimeoutPo
 use crate::event::{ReviewState, RunStatus, StepState};
 use crate::plain::{appendix_words, count, duration, edit_title};
 use crate::text::{DiffLine, Mark, sanitize_line};
-use crate::tui::app::{Anchor, App};
+use crate::tui::app::App;
+use crate::tui::controls::patch::Anchor;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, spans_width, window, wrap_spans};
 use crate::tui::patch_doc::{CONTEXT, DocRow, PatchDoc, Standing, as_decided, review_mode};

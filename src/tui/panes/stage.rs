@@ -13,7 +13,8 @@ use crate::plain::{
     sample_words,
 };
 use crate::text::{sanitize, sanitize_line, truncate, wrap};
-use crate::tui::app::{Anchor, App};
+use crate::tui::app::App;
+use crate::tui::controls::patch::Anchor;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, rows_of, span, wrap_spans};
 use crate::tui::patch_doc::{DocRow, PatchDoc};

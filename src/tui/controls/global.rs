@@ -1,0 +1,306 @@
+//! Controls that hold everywhere: panes, movement, the run, the client.
+
+use crate::tui::action::{Action, Spec, always, rows};
+use crate::tui::app::App;
+use crate::tui::input::Input;
+use crate::tui::layout::{Class, Pane};
+use crate::tui::msg::{Dirty, Effect};
+use crate::tui::overlay::{Overlay, Prompted};
+use crate::tui::theme::Role;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GlobalAction {
+    GoOverview,
+    GoRuns,
+    GoSteps,
+    GoRollouts,
+    GoPatch,
+    GoGate,
+    GoCurves,
+    GoMachine,
+    GoLogs,
+    GoConfig,
+    NextPane,
+    PreviousPane,
+    Down,
+    Up,
+    Left,
+    Right,
+    Top,
+    Bottom,
+    HalfDown,
+    HalfUp,
+    PageDown,
+    PageUp,
+    OlderStep,
+    NewerStep,
+    Follow,
+    Zoom,
+    FlipStrip,
+    Filter,
+    Copy,
+    Back,
+    Pause,
+    Stop,
+    Help,
+    Palette,
+    Repaint,
+    Suspend,
+    Interrupt,
+    Quit,
+}
+
+#[rustfmt::skip]
+pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
+    GoOverview    "pane.overview"        "overview"  ["0", "g o"]       None, false, always, "overview of the run";
+    GoRuns        "pane.runs"            "runs"      ["1"]              None, false, always, "pane 1, runs";
+    GoSteps       "pane.steps"           "steps"     ["2"]              None, false, always, "pane 2, steps";
+    GoRollouts    "pane.rollouts"        "rollouts"  ["3"]              None, false, always, "pane 3, rollouts";
+    GoPatch       "pane.patch"           "patch"     ["4"]              None, false, always, "pane 4, patch under review";
+    GoGate        "pane.gate"            "gate"      ["5"]              None, false, always, "pane 5, gate";
+    GoCurves      "pane.curves"          "curves"    ["6"]              None, false, always, "pane 6, curves";
+    GoMachine     "pane.machine"         "machine"   ["7"]              None, false, always, "pane 7, GPU and host";
+    GoLogs        "pane.logs"            "logs"      ["8"]              None, false, always, "pane 8, logs";
+    GoConfig      "pane.config"          "config"    ["9"]              None, false, always, "pane 9, config";
+    NextPane      "pane.next"            "next pane" ["tab"]            None, false, always, "next pane";
+    PreviousPane  "pane.previous"        "previous pane" ["backtab"]        None, false, always, "previous pane";
+    Down          "move.down"            "move"      ["j", "down"]      None, false, always, "down";
+    Up            "move.up"              "up"        ["k", "up"]        None, false, always, "up";
+    Left          "move.left"            "lists"     ["h", "left"]      None, false, always, "to the lists on the left";
+    Right         "move.right"           "details"   ["l", "right"]     None, false, always, "to the details on the right";
+    Top           "move.top"             "top"       ["g g", "home"]    None, false, always, "to the top";
+    Bottom        "move.bottom"          "bottom"    ["G", "end"]       None, false, always, "to the bottom";
+    HalfDown      "move.half-down"       "half down" ["ctrl-d"]         None, false, always, "half a page down";
+    HalfUp        "move.half-up"         "half up"   ["ctrl-u"]         None, false, always, "half a page up";
+    PageDown      "move.page-down"       "page down" ["ctrl-f", "pgdn"] None, false, always, "a page down";
+    PageUp        "move.page-up"         "page up"   ["ctrl-b", "pgup"] None, false, always, "a page up";
+    OlderStep     "step.older"           "step"      ["["]              None, false, App::has_stage, "previous step";
+    NewerStep     "step.newer"           "newer step" ["]"]              None, false, App::has_stage, "next step";
+    Follow        "view.follow"          "follow"    ["f"]              None, false, always, "follow what happens now";
+    Zoom          "view.zoom"            "zoom"      ["z", "+", "_"]    None, false, App::can_zoom, "give the pane the whole screen, or back";
+    FlipStrip     "view.flip"            "curves/logs" ["@"]              None, false, always, "flip the bottom strip: curves or logs";
+    Filter        "view.filter"          "filter"    ["/"]              None, false, App::can_filter, "filter rollouts or logs by text";
+    Copy          "view.copy"            "copy"      ["y"]              None, false, always, "copy what is shown (OSC 52)";
+    Back          "view.back"            "back"      ["esc"]            None, false, always, "back out one level";
+    Pause         "run.pause"            "pause"     ["p"]              Some("pause"), true, App::can_steer, "pause at the next boundary, or resume";
+    Stop          "run.stop"             "stop run"  ["Q"]              Some("cancel"), true, App::can_steer, "stop the run (asks first; it stays resumable)";
+    Help          "app.help"             "help"      ["?"]              None, false, always, "this help";
+    Palette       "app.palette"          "commands"  [":"]              None, false, always, "all commands by name";
+    Repaint       "app.repaint"          "repaint"   ["ctrl-l"]         None, false, always, "repaint the screen";
+    Suspend       "app.suspend"          "suspend"   ["ctrl-z"]         None, false, always, "suspend the client";
+    Interrupt     "app.interrupt"        "leave"     ["ctrl-c"]         None, false, always, "leave a prompt, else the client";
+    Quit          "app.quit"             "quit"      ["q"]              None, false, always, "leave the client; the run goes on";
+};
+
+pub const HINTS: &[Action] = &[Action::Global(GlobalAction::Help), Action::Global(GlobalAction::Quit)];
+
+impl App {
+    pub(in crate::tui) fn act_global(&mut self, action: GlobalAction) -> Vec<Effect> {
+        match action {
+            GlobalAction::Quit => return vec![Effect::Quit],
+            GlobalAction::Interrupt => {
+                self.presses.clear();
+                if self.overlay.take().is_none() {
+                    return vec![Effect::Quit];
+                }
+            }
+            GlobalAction::Suspend => return vec![Effect::Suspend],
+            GlobalAction::Stop => self.confirm_stop(),
+            GlobalAction::Pause => return self.toggle_pause(),
+            GlobalAction::Help => self.overlay = Some(Overlay::Help { top: 0 }),
+            GlobalAction::Palette => {
+                self.overlay = Some(Overlay::Palette { input: Input::default(), selected: 0 });
+            }
+            GlobalAction::Back => self.back(),
+            GlobalAction::NextPane => self.cycle(1),
+            GlobalAction::PreviousPane => self.cycle(-1),
+            GlobalAction::GoOverview => self.focus(Pane::Overview),
+            GlobalAction::GoRuns => self.focus(Pane::Runs),
+            GlobalAction::GoMachine => self.focus(Pane::Machine),
+            GlobalAction::GoConfig => self.focus(Pane::Config),
+            GlobalAction::GoSteps => self.focus(Pane::Steps),
+            GlobalAction::GoRollouts => self.focus(Pane::Rollouts),
+            GlobalAction::GoPatch => self.focus(Pane::Patch),
+            GlobalAction::GoGate => self.focus(Pane::Gate),
+            GlobalAction::GoCurves => self.focus(Pane::Curves),
+            GlobalAction::GoLogs => self.focus(Pane::Logs),
+            GlobalAction::Left => self.sideways(true),
+            GlobalAction::Right => self.sideways(false),
+            GlobalAction::Down => self.move_by(1),
+            GlobalAction::Up => self.move_by(-1),
+            GlobalAction::Top => self.move_by(-(isize::MAX / 2)),
+            GlobalAction::Bottom => self.move_by(isize::MAX / 2),
+            GlobalAction::HalfDown => self.move_by(self.page() / 2),
+            GlobalAction::HalfUp => self.move_by(-(self.page() / 2)),
+            GlobalAction::PageDown => self.move_by(self.page()),
+            GlobalAction::PageUp => self.move_by(-self.page()),
+            GlobalAction::OlderStep => self.select_stage(1),
+            GlobalAction::NewerStep => self.select_stage(-1),
+            GlobalAction::Zoom => self.arrangement.zoom = !self.arrangement.zoom,
+            GlobalAction::Follow => self.follow(),
+            GlobalAction::FlipStrip => self.flip_strip(),
+            GlobalAction::Filter => self.ask_filter(),
+            GlobalAction::Copy => return self.copy(),
+            GlobalAction::Repaint => self.stain(Dirty::Repaint),
+        }
+        Vec::new()
+    }
+
+    /// Gives the keys to `pane`, and a place on the screen if it has none.
+    pub(in crate::tui) fn focus(&mut self, pane: Pane) {
+        self.arrangement.focus = pane;
+        match pane {
+            Pane::Patch | Pane::Gate | Pane::Transcript | Pane::Config | Pane::Overview => {
+                self.arrangement.main = pane;
+            }
+            Pane::Curves | Pane::Logs | Pane::Machine => self.arrangement.strip = pane,
+            Pane::Runs | Pane::Steps | Pane::Rollouts => {}
+        }
+    }
+
+    fn back(&mut self) {
+        let focus = self.arrangement.focus;
+        if let Some(filter) = self.filter_of(focus)
+            && !filter.is_empty()
+        {
+            filter.clear();
+        } else if self.arrangement.zoom {
+            self.arrangement.zoom = false;
+        } else {
+            match focus {
+                Pane::Transcript => {
+                    self.focus(Pane::Rollouts);
+                    self.arrangement.main = Pane::Gate;
+                }
+                Pane::Steps => self.stage = None,
+                _ => self.focus(Pane::Steps),
+            }
+        }
+    }
+
+    /// The text that narrows down what a pane lists.
+    pub(in crate::tui) fn filter_of(&mut self, pane: Pane) -> Option<&mut String> {
+        match pane {
+            Pane::Runs => Some(&mut self.runs.filter),
+            Pane::Rollouts => Some(&mut self.rollouts.filter),
+            Pane::Logs => Some(&mut self.logs.filter),
+            Pane::Steps
+            | Pane::Transcript
+            | Pane::Patch
+            | Pane::Gate
+            | Pane::Curves
+            | Pane::Machine
+            | Pane::Config
+            | Pane::Overview => None,
+        }
+    }
+
+    pub(in crate::tui) fn set_filter(&mut self, pane: Pane, text: String) {
+        if let Some(filter) = self.filter_of(pane) {
+            *filter = text;
+        }
+        match pane {
+            Pane::Rollouts => self.rollouts.selected = None,
+            Pane::Logs => self.logs.follow = true,
+            _ => {}
+        }
+    }
+
+    fn cycle(&mut self, by: isize) {
+        let order: Vec<Pane> = match self.places().class {
+            Class::Standard if !self.arrangement.zoom => {
+                vec![Pane::Steps, Pane::Rollouts, self.arrangement.main, self.arrangement.strip]
+            }
+            _ => Pane::NUMBERED.to_vec(),
+        };
+        let at = order.iter().position(|pane| *pane == self.arrangement.focus).unwrap_or(0);
+        let next = (at as isize + by).rem_euclid(order.len() as isize) as usize;
+        self.focus(order[next]);
+    }
+
+    fn sideways(&mut self, left: bool) {
+        let on_left = self.arrangement.focus.is_list();
+        match (left, on_left) {
+            (true, false) => self.focus(Pane::Rollouts),
+            (false, true) => self.focus(self.arrangement.main),
+            _ => {}
+        }
+    }
+
+    fn page(&self) -> isize {
+        let height = self.places().of(self.arrangement.focus).map_or(10, |rect| rect.height);
+        height.saturating_sub(4).max(1) as isize
+    }
+
+    fn move_by(&mut self, lines: isize) {
+        match self.arrangement.focus {
+            Pane::Runs => self.move_in_runs(lines),
+            Pane::Steps => self.select_stage(lines),
+            Pane::Rollouts => self.select_row(lines),
+            Pane::Transcript => self.move_in_transcript(lines),
+            Pane::Patch => self.move_in_patch(lines),
+            Pane::Gate => self.move_in_gate(lines),
+            Pane::Curves => self.move_in_curves(lines),
+            Pane::Machine => self.machine.scroll.by(lines),
+            Pane::Logs => self.move_in_logs(lines),
+            Pane::Config => self.move_in_config(lines),
+            Pane::Overview => self.overview.scroll.by(lines),
+        }
+    }
+
+    fn follow(&mut self) {
+        match self.arrangement.focus {
+            Pane::Logs => self.logs.follow = !self.logs.follow,
+            Pane::Transcript => self.transcript.follow = !self.transcript.follow,
+            _ => {
+                self.stage = None;
+                self.rollouts.selected = None;
+                self.say(Role::Dim, "following the newest step");
+            }
+        }
+    }
+
+    fn flip_strip(&mut self) {
+        let was_focused = self.arrangement.focus == self.arrangement.strip;
+        self.arrangement.strip = match self.arrangement.strip {
+            Pane::Curves => Pane::Logs,
+            _ => Pane::Curves,
+        };
+        if was_focused || self.places().class == Class::Compact {
+            self.arrangement.focus = self.arrangement.strip;
+        }
+    }
+
+    fn ask_filter(&mut self) {
+        let pane = self.arrangement.focus;
+        let Some(text) = self.filter_of(pane).map(|filter| filter.clone()) else { return };
+        let title = format!("Filter {}", pane.title().to_lowercase());
+        let hint = "part of the text · empty shows all";
+        self.overlay =
+            Some(Overlay::Prompt { title, hint, input: Input::of(&text), then: Prompted::Filter(pane) });
+    }
+
+    fn copy(&mut self) -> Vec<Effect> {
+        let text = self.copied_text();
+        if text.is_empty() {
+            self.say(Role::Warn, "copy: nothing here to copy");
+            return Vec::new();
+        }
+        self.say(Role::Dim, format!("copied {} characters (OSC 52)", text.chars().count()));
+        vec![Effect::Copy(text)]
+    }
+
+    fn copied_text(&self) -> String {
+        match self.arrangement.focus {
+            Pane::Runs => self.copied_from_runs(),
+            Pane::Rollouts | Pane::Transcript => self.copied_from_transcript(),
+            Pane::Patch => self.copied_from_patch(),
+            Pane::Gate | Pane::Steps => self.copied_from_gate(),
+            Pane::Curves => self.copied_from_curves(),
+            Pane::Machine => self.copied_from_machine(),
+            Pane::Logs => self.copied_from_logs(),
+            Pane::Config => self.copied_from_config(),
+            Pane::Overview => self.copied_from_overview(),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Controls of pane 4: the proposals under review.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use crate::tui::action::{Action, Spec, rows};
+use crate::tui::app::{App, Scroll};
+use crate::tui::controls::global::GlobalAction;
+use crate::tui::msg::Effect;
+use crate::tui::patch_doc::{CONTEXT, PatchDoc, PatchKey, as_decided};
+use crate::tui::stages::Stage;
+use crate::tui::steer::UndoEntry;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PatchAction {
+    NextEdit,
+    PreviousEdit,
+    NextGroup,
+    PreviousGroup,
+    Accept,
+    Reject,
+    Amend,
+    Undo,
+    AcceptRest,
+    RejectRest,
+    Rationale,
+    FoldContext,
+    Submit,
+}
+
+#[rustfmt::skip]
+pub const ACTIONS: &[Spec] = rows! { Patch PatchAction:
+    NextEdit      "patch.next-edit"      "edit"      ["J"]              None, false, App::has_edits, "next edit";
+    PreviousEdit  "patch.previous-edit"  "edit back" ["K"]              None, false, App::has_edits, "previous edit";
+    NextGroup     "patch.next-change"    "change"    ["}"]              None, false, App::has_edits, "next change group of the diff";
+    PreviousGroup "patch.previous-change" "change back" ["{"]           None, false, App::has_edits, "previous change group";
+    Accept        "patch.accept"         "accept"    ["a"]              Some("decide --accept"), true, App::can_decide, "accept this edit";
+    Reject        "patch.reject"         "reject"    ["x"]              Some("decide --reject"), true, App::can_decide, "reject this edit, with a reason for the optimiser";
+    Amend         "patch.amend"          "amend"     ["e"]              Some("decide --amend"), true, App::can_decide, "edit the text in $EDITOR, then accept it";
+    Undo          "patch.undo"           "undo"      ["u"]              Some("decide --undo"), true, App::can_undo, "take the last decision back";
+    AcceptRest    "patch.accept-rest"    "accept all" ["A"]             None, true, App::can_decide, "accept all undecided edits";
+    RejectRest    "patch.reject-rest"    "reject all" ["X"]             None, true, App::can_decide, "reject all undecided edits";
+    Rationale     "patch.rationale"      "why"       ["r"]              None, false, App::has_edits, "show why, and the items that motivated the edit";
+    FoldContext   "patch.fold"           "context"   ["t"]              None, false, App::has_diff, "show or fold unchanged lines";
+    Submit        "patch.submit"         "submit"    ["enter"]          Some("submit"), true, App::can_decide, "submit the decisions: the gate measures the result";
+};
+
+pub const HINTS: &[Action] = &[
+    Action::Patch(PatchAction::Accept),
+    Action::Patch(PatchAction::Reject),
+    Action::Patch(PatchAction::Amend),
+    Action::Patch(PatchAction::Submit),
+    Action::Patch(PatchAction::NextEdit),
+    Action::Patch(PatchAction::Undo),
+    Action::Patch(PatchAction::Rationale),
+    Action::Patch(PatchAction::NextGroup),
+    Action::Patch(PatchAction::AcceptRest),
+    Action::Patch(PatchAction::RejectRest),
+    Action::Patch(PatchAction::FoldContext),
+    Action::Global(GlobalAction::Down),
+    Action::Global(GlobalAction::OlderStep),
+];
+
+/// What the diff is scrolled to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Anchor {
+    /// The first change of the selected edit.
+    #[default]
+    Edit,
+    /// A change group.
+    Group(usize),
+    /// Where somebody scrolled.
+    Free,
+}
+
+#[derive(Default)]
+pub struct PatchView {
+    pub edit: usize,
+    pub anchor: Anchor,
+    /// Holds for [`Anchor::Free`].
+    pub scroll: Scroll,
+    /// First row as last drawn: only the view knows it.
+    pub drawn_top: Cell<usize>,
+    /// Unchanged lines far from a change are shown.
+    pub unfolded: bool,
+    /// Why and from which items is shown.
+    pub rationale: bool,
+    pub undo: Vec<UndoEntry>,
+    pub doc: RefCell<Option<(PatchKey, Rc<PatchDoc>)>>,
+}
+
+impl App {
+    pub(in crate::tui) fn act_patch(&mut self, action: PatchAction) -> Vec<Effect> {
+        match action {
+            PatchAction::NextEdit => self.select_edit(self.patch.edit.saturating_add(1)),
+            PatchAction::PreviousEdit => self.select_edit(self.patch.edit.saturating_sub(1)),
+            PatchAction::NextGroup => self.select_group(true),
+            PatchAction::PreviousGroup => self.select_group(false),
+            PatchAction::Accept => return self.accept(),
+            PatchAction::Reject => self.ask_reason(vec![self.patch.edit]),
+            PatchAction::Amend => return self.amend(),
+            PatchAction::Undo => return self.undo(),
+            PatchAction::AcceptRest => return self.accept_rest(),
+            PatchAction::RejectRest => self.ask_reason(self.undecided()),
+            PatchAction::Rationale => self.patch.rationale = !self.patch.rationale,
+            PatchAction::FoldContext => {
+                self.patch.unfolded = !self.patch.unfolded;
+                self.patch.anchor = Anchor::Edit;
+            }
+            PatchAction::Submit => self.confirm_submit(),
+        }
+        Vec::new()
+    }
+
+    pub(in crate::tui) fn move_in_patch(&mut self, lines: isize) {
+        if self.patch.anchor != Anchor::Free {
+            self.patch.scroll.top = self.patch.drawn_top.get();
+            self.patch.anchor = Anchor::Free;
+        }
+        self.patch.scroll.by(lines);
+    }
+
+    pub(in crate::tui) fn select_edit(&mut self, edit: usize) {
+        let last = self.shown_review().map_or(0, |review| review.edits.len().saturating_sub(1));
+        (self.patch.edit, self.patch.anchor) = (edit.min(last), Anchor::Edit);
+    }
+
+    /// The change group after or before the one in view; its edit becomes the selected one.
+    fn select_group(&mut self, forward: bool) {
+        let Some(doc) = self.patch_doc() else { return };
+        let in_view = doc.anchored(self.patch.anchor, self.patch.edit);
+        let next = match (in_view, self.patch.anchor, forward) {
+            (Some(group), _, true) => Some(group + 1),
+            (Some(group), _, false) => group.checked_sub(1),
+            (None, Anchor::Free, _) => {
+                let here = self.patch.scroll.top + CONTEXT;
+                let rows = doc.rows(self.patch.unfolded);
+                let starts =
+                    doc.diff.groups.iter().filter_map(|group| rows.iter().position(|row| row.starts(group)));
+                let starts: Vec<usize> = starts.collect();
+                match forward {
+                    true => starts.iter().position(|start| *start > here),
+                    false => starts.iter().take_while(|start| **start < here).count().checked_sub(1),
+                }
+            }
+            (None, _, _) => forward.then_some(0),
+        };
+        let Some(group) = next.filter(|group| *group < doc.diff.groups.len()) else { return };
+        let edits = &doc.group_edits[group];
+        if let Some(edit) = edits.first().filter(|_| !edits.contains(&self.patch.edit)) {
+            self.patch.edit = *edit;
+        }
+        self.patch.anchor = Anchor::Group(group);
+    }
+
+    pub(in crate::tui) fn copied_from_patch(&self) -> String {
+        match self.shown_stage() {
+            Some(Stage::Between { epoch, kind }) => self.stage_text(epoch, kind),
+            Some(Stage::Baseline | Stage::Step(_) | Stage::FinalSelection | Stage::Test) | None => self
+                .shown_review()
+                .and_then(|review| review.edits.get(self.patch.edit))
+                .map(|slot| as_decided(slot).content)
+                .unwrap_or_default(),
+        }
+    }
+}
