@@ -65,7 +65,7 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         record(&journal, Event::Log { level: LogLevel::Warn, message })?;
     }
     if !changed.is_empty() {
-        record(&journal, Event::ConfigChanged { keys: changed })?;
+        record(&journal, Event::ConfigChanged { keys: changed, changes: Vec::new() })?;
     }
     let config_json = serde_json::to_value(&config)?;
     let prompts = prompts::load(run_dir, &config)?;
@@ -73,6 +73,7 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         name: run_dir.name(),
         config_hash: fingerprint([config_json.to_string().as_str()]),
         config_json,
+        config_origins: Default::default(),
         config,
         skill,
         origin,

@@ -31,7 +31,7 @@ pub fn changed_keys(old: &Config, new: &Config) -> Vec<ChangedKey> {
             key: key.path,
             old: old.to_string(),
             new: new.to_string(),
-            safe: key.safe_on_resume,
+            safe: key.safe_on_resume(),
         })
         .collect()
 }

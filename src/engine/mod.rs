@@ -6,6 +6,7 @@
 
 mod batch;
 mod calls;
+mod commands;
 mod continuation;
 mod epoch;
 mod evaluation;

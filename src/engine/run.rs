@@ -1,6 +1,6 @@
 //! A run from its first event to its last: baseline, epochs of steps, the final test.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -39,6 +39,8 @@ pub struct EngineParts {
     /// The resolved configuration as `run_started` records it.
     pub config_json: serde_json::Value,
     pub config_hash: String,
+    /// Where each setting came from, by key.
+    pub config_origins: BTreeMap<String, String>,
     pub skill: Skill,
     /// Set when the run does not begin with that skill alone.
     pub origin: Option<Origin>,
@@ -169,6 +171,7 @@ async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop
             config_hash,
             skill: skill.clone(),
             origin: origin.clone(),
+            origins: parts.config_origins,
             plan: plan.clone(),
         })?,
     }
@@ -321,10 +324,10 @@ impl Run {
     }
 }
 
-/// Whether the step buffer keeps what a step tells: a skipped one only tells what a reviewer refused.
+/// Whether the step buffer keeps what a step tells: a skipped one only tells what a reviewer refused or said.
 pub(super) fn remembers(action: Verdict, memory: &StepMemory) -> bool {
     let skipped = matches!(action, Verdict::SkipNoPatches | Verdict::SkipNoRewrite);
-    !skipped || !memory.failed_attempts.is_empty()
+    !skipped || !memory.failed_attempts.is_empty() || !memory.reviewer_notes.is_empty()
 }
 
 /// The skill with room for notes, where the run takes any; journaled when that is another text.

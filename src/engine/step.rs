@@ -213,6 +213,7 @@ fn memory(at: StepRef, found: &Findings, action: Verdict) -> StepMemory {
         scores: rejected.map(|decision| (decision.current.gate, decision.candidate.gate)),
         at_most: rejected.is_some_and(|decision| decision.candidate.done < decision.candidate.n),
         failed_attempts,
+        reviewer_notes: found.reviewed.notes.clone(),
     }
 }
 

@@ -13,7 +13,7 @@ use super::{RunDir, StoreError, read_records};
 use crate::event::{RunState, scan_after};
 
 /// Raised when the fold or its state changes its meaning without a new package version.
-const FOLD_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
+const FOLD_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
 
 /// How much of each end of the prefix is compared. The first line names the run and its seed, the last lines hold
 /// `seq` and times, so another journal of the same length does not pass.

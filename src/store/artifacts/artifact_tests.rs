@@ -173,7 +173,13 @@ fn step(
             preview: candidate.text.clone(),
             timeout_s: None,
         },
-        Event::ReviewClosed { at, close: ReviewClose::Auto, kept: vec![edit(content)], rejected: vec![] },
+        Event::ReviewClosed {
+            at,
+            close: ReviewClose::Auto,
+            kept: vec![edit(content)],
+            rejected: vec![],
+            comments: Vec::new(),
+        },
         Event::SkillUpdated {
             regions_restored: false,
             rewrite: None,
@@ -272,6 +278,7 @@ fn records() -> Vec<Record> {
         config_hash: "c".into(),
         skill: seed.clone(),
         origin: None,
+        origins: Default::default(),
         plan: RunPlan {
             epochs: 1,
             steps_per_epoch: 2,
