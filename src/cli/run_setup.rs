@@ -49,7 +49,7 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     let seconds = active_seconds(&opened.records);
     let budget = Arc::new(Budget::new(config.budget.clone(), state.total_usage(), seconds));
     let journal = Journal::start(opened.journal, opened.records);
-    let stack = models(&config, &run_dir.calls(), budget, Some(&journal)).await?;
+    let stack = models(&config, &run_dir.calls(), budget.clone(), Some(&journal)).await?;
     let plan = run_plan(&config, &task.data, stack.target.label(), stack.optimizer.label());
     let (minimum, limit) = (minimum_calls(&what_is_left(&plan, origin.as_ref())), config.budget.max_calls);
     if limit > 0 && minimum > limit {
@@ -80,6 +80,8 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         data: task.data,
         env: task.environment,
         prompts,
+        dials: stack.dials,
+        budget,
         target: stack.target,
         optimizer: stack.optimizer,
         journal,

@@ -29,7 +29,7 @@ mod names_tests;
 pub use aliases::{by_flat_name, canonical_word, flat_name, secret_variable};
 pub use backends::{Backend, BackendLabel, Effort};
 pub use benchmarks::{Benchmark, BenchmarkConfig};
-pub use change::{ChangedKey, changed_keys};
+pub use change::{ChangedKey, changed_keys, with_changes};
 pub use error::{ConfigError, ConfigErrors, Origin, Place};
 pub use keys::{Effective, Expect, Key, Kind, find as find_key, flatten, keys};
 pub use load::Loaded;

@@ -1,8 +1,11 @@
 //! What a command becomes: the event to journal, or why not. Judged on the journal's state alone, under its lock; must not
 //! act. First decision wins.
 
-use crate::domain::{Author, Decision, ReviewComment, StepRef};
-use crate::event::{AckResult, Command, Event, ReviewEdit, ReviewState, RunState, RunStatus};
+use crate::domain::{Author, Decision, Origin, Retuned, ReviewComment, Ruling, StepRef};
+use crate::event::{
+    AckResult, Command, EndStatus, Event, Overruling, OverrulingOutcome, ReviewEdit, ReviewState, RunState,
+    RunStatus,
+};
 use crate::text::sanitize;
 
 /// Longest comment or reason, in bytes.
@@ -15,9 +18,7 @@ pub fn judge(
     by: Author,
     expect_rev: Option<u64>,
 ) -> Result<Event, AckResult> {
-    if let RunStatus::Ended { .. } = state.status {
-        return Err(AckResult::Denied { reason: "the run has ended".into() });
-    }
+    still_going(state)?;
     match command {
         Command::Pause => match &state.status {
             RunStatus::Paused { .. } => Err(AckResult::Noop),
@@ -36,11 +37,92 @@ pub fn judge(
         Command::Decide { at, edit, decision } => decide(state, at, edit, decision, by, expect_rev),
         Command::Submit { at } => submit(state, at, by),
         Command::Comment { at, edit, text } => comment(state, at, edit, &text, by),
-        Command::Override { .. }
-        | Command::CancelRollout { .. }
-        | Command::RequeueRollout { .. }
-        | Command::Retune { .. } => Err(AckResult::Denied { reason: "not possible yet".into() }),
+        Command::Override { at, ruling, reason } => overrule(state, at, ruling, &reason, by),
+        Command::CancelRollout { .. } | Command::RequeueRollout { .. } | Command::Retune { .. } => {
+            denied("this needs more than the run's state")
+        }
     }
+}
+
+pub fn still_going(state: &RunState) -> Result<(), AckResult> {
+    match &state.status {
+        RunStatus::Ended { status: EndStatus::Imported, .. } => {
+            denied("the run was imported; it only tells what was")
+        }
+        RunStatus::Ended { .. } => denied("the run has ended"),
+        RunStatus::NotStarted
+        | RunStatus::Running
+        | RunStatus::Paused { .. }
+        | RunStatus::Cancelling { .. } => Ok(()),
+    }
+}
+
+fn overrule(
+    state: &RunState,
+    at: StepRef,
+    ruling: Ruling,
+    reason: &str,
+    by: Author,
+) -> Result<Event, AckResult> {
+    let reason = words("reason", reason)?;
+    let Some(step) = state.steps.iter().rfind(|step| step.at == at) else {
+        return denied(format!("there is no step {}", at.step));
+    };
+    let Some(decision) = &step.gate else {
+        return denied(format!("the gate has given no verdict on step {}", at.step));
+    };
+    let last = state.steps.iter().rfind(|step| step.gate.is_some()).map_or(at, |step| step.at);
+    if last != at {
+        return denied(format!(
+            "step {} was decided since; only the last verdict can be overruled",
+            last.step
+        ));
+    }
+    let continued = state.info.as_ref().and_then(|info| match &info.origin {
+        Some(Origin::Continued(continued)) => Some(continued.last.step),
+        Some(Origin::Imported(_)) | None => None,
+    });
+    if continued.is_some_and(|done| at.step <= done) {
+        return denied(format!("step {} was taken over from another run", at.step));
+    }
+    let lapsed = |word: &&Overruling| matches!(word.outcome, OverrulingOutcome::Lapsed { .. });
+    let standing = step.overruling.as_ref().filter(|word| !lapsed(word));
+    let already = match standing {
+        Some(word) => word.ruling == ruling,
+        None => match ruling {
+            Ruling::Accept => decision.verdict.accepted(),
+            Ruling::AcceptAsBest => decision.takes_best(),
+            Ruling::Reject => !decision.verdict.accepted(),
+        },
+    };
+    if already {
+        return Err(AckResult::Noop);
+    }
+    let after = standing.and_then(Overruling::current_hash).unwrap_or(&step.current_hash);
+    if step.record.is_some() && state.current_hash != after {
+        return denied(format!(
+            "the skill that step {} left has since been changed by another step or stage",
+            at.step
+        ));
+    }
+    Ok(Event::OverrideRequested { at, ruling, reason, by, rev: state.rev + 1 })
+}
+
+/// `changes`: what differs from the present settings, or why they cannot change so.
+pub fn retune(
+    state: &RunState,
+    changes: Result<Vec<Retuned>, String>,
+    reason: &str,
+    by: Author,
+) -> Result<Event, AckResult> {
+    still_going(state)?;
+    let changes = match changes {
+        Err(reason) => return denied(reason),
+        Ok(changes) if changes.is_empty() => return Err(AckResult::Noop),
+        Ok(changes) => changes,
+    };
+    let reason = if reason.trim().is_empty() { String::new() } else { words("reason", reason)? };
+    Ok(Event::RetuneRequested { changes, reason, by, rev: state.rev + 1 })
 }
 
 fn cancelling(by: &Author) -> AckResult {

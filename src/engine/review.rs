@@ -29,7 +29,8 @@ pub async fn review(
     current: &Skill,
     preview: String,
 ) -> Result<Reviewed, Stop> {
-    let settings = &shop.config.review;
+    let config = shop.config();
+    let settings = &config.review;
     let mode = if edits.is_empty() { ReviewMode::Auto } else { settings.mode };
     // Review settings may change on a resume, so a recorded opening stands as it is: whatever was decided in it counts.
     let opened = shop.journal.recall(|event| match event {

@@ -1,14 +1,18 @@
 //! Commands from people: checked against the journal's state, journaled, and turned into the latch that the
 //! control flow looks at. First decision wins.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::Value;
 use tokio::sync::watch;
 
-use super::commands::judge;
+use super::commands::{judge, retune, still_going};
+use super::in_flight::{InFlight, Unavailable};
 use super::journal::{Journal, JournalError};
+use super::settings::Settings;
 use crate::domain::Author;
-use crate::event::{AckResult, Command};
+use crate::event::{AckResult, Command, Event, RunState, at_a_boundary};
 
 /// What dispatching waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,11 +30,16 @@ pub struct Cancelled;
 pub struct Steering {
     journal: Arc<Journal>,
     latch: watch::Sender<Latch>,
+    settings: Arc<Settings>,
+    in_flight: Arc<InFlight>,
+    /// One retune at a time, so that settings change in the order of the journal.
+    retuning: Mutex<()>,
 }
 
 impl Steering {
-    pub fn new(journal: Arc<Journal>) -> Self {
-        Self { journal, latch: watch::channel(Latch::Open).0 }
+    pub fn new(journal: Arc<Journal>, settings: Arc<Settings>, in_flight: Arc<InFlight>) -> Self {
+        let latch = watch::channel(Latch::Open).0;
+        Self { journal, latch, settings, in_flight, retuning: Mutex::new(()) }
     }
 
     /// Returns when the run may dispatch; waits while it is paused.
@@ -72,7 +81,20 @@ impl Steering {
             | Command::RequeueRollout { .. }
             | Command::Retune { .. } => None,
         };
-        let (seq, refusal) = self.journal.outside(|state| judge(state, command, by, expect_rev))?;
+        let (seq, refusal) = match command {
+            Command::Retune { changes, reason } => self.retune(&changes, &reason, by)?,
+            Command::CancelRollout { path } => self.journal.outside(|state| {
+                still_going(state)?;
+                let path = self.in_flight.cancel(&path, &by).map_err(unavailable)?;
+                Ok(Event::RolloutCancelled { path, by, rev: state.rev + 1 })
+            })?,
+            Command::RequeueRollout { path } => self.journal.outside(|state| {
+                still_going(state)?;
+                let path = self.in_flight.requeue(&path).map_err(unavailable)?;
+                Ok(Event::RolloutRequeued { path, by, rev: state.rev + 1 })
+            })?,
+            other => self.journal.outside(|state| judge(state, other, by, expect_rev))?,
+        };
         if refusal.is_none()
             && let Some(latch) = latch
         {
@@ -82,4 +104,30 @@ impl Steering {
         let rev = self.journal.with_state(|state| state.rev);
         Ok((refusal.unwrap_or(AckResult::Applied), rev))
     }
+
+    /// Journals a change of settings; those that no result depends on take effect at once.
+    fn retune(
+        &self,
+        wanted: &BTreeMap<String, Value>,
+        reason: &str,
+        by: Author,
+    ) -> Result<(u64, Option<AckResult>), JournalError> {
+        let _turn = self.retuning.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.journal.with_state(RunState::waiting_settings);
+        // Looks at the disk, so not under the journal's lock.
+        let changes = self.settings.retuned(&waiting, wanted);
+        let answer = self.journal.outside(|state| retune(state, changes.clone(), reason, by))?;
+        if let (_, None) = answer
+            && let Ok(changes) = changes
+        {
+            let live = changes.into_iter().filter(|change| !at_a_boundary(&change.key));
+            // It was read back when it was judged.
+            let _ = self.settings.apply(&live.collect::<Vec<_>>());
+        }
+        Ok(answer)
+    }
+}
+
+fn unavailable(why: Unavailable) -> AckResult {
+    AckResult::Denied { reason: why.to_string() }
 }

