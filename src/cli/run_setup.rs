@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
+use super::settled::{Began, as_retuned, read_origins};
 use super::{output, prompts};
-use crate::config::{Config, changed_keys};
+use crate::config::Config;
 use crate::domain::{Origin, Skill, fingerprint};
 use crate::engine::{
     Continuation, Engine, EngineParts, Journal, Shape, Successor, live_channel, minimum_calls, run_plan,
@@ -42,8 +43,15 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         }
         None => seed_skill(&config)?,
     };
-    let changed = changed_keys_since_start(&opened.records, &config)?;
     let state = RunState::fold(&opened.records);
+    let began = Began::of(&state)?;
+    let (config, changed) = match &began {
+        Some(began) => {
+            let config = began.settled(&config)?;
+            (began.replayed(&config)?, began.changes(&config)?)
+        }
+        None => (config, Vec::new()),
+    };
     // A crash may have come between an event and its files.
     project(run_dir, &state)?;
     let seconds = active_seconds(&opened.records);
@@ -65,7 +73,8 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         record(&journal, Event::Log { level: LogLevel::Warn, message })?;
     }
     if !changed.is_empty() {
-        record(&journal, Event::ConfigChanged { keys: changed, changes: Vec::new() })?;
+        let keys = changed.iter().map(ToString::to_string).collect();
+        record(&journal, Event::ConfigChanged { keys, changes: as_retuned(&changed) })?;
     }
     let config_json = serde_json::to_value(&config)?;
     let prompts = prompts::load(run_dir, &config)?;
@@ -73,7 +82,7 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         name: run_dir.name(),
         config_hash: fingerprint([config_json.to_string().as_str()]),
         config_json,
-        config_origins: Default::default(),
+        config_origins: read_origins(run_dir)?,
         config,
         skill,
         origin,
@@ -148,30 +157,6 @@ pub fn continuation(foreign: &ForeignRun, config: &Config, keep_scores: bool) ->
             keep_scores,
         },
     )?)
-}
-
-/// The keys of `config` that differ from what a run began with and may (`key: old -> new`).
-///
-/// # Errors
-/// Names the keys that recorded results depend on.
-pub fn changed_keys_since_start(records: &[Record], config: &Config) -> Result<Vec<String>> {
-    let began = records.iter().find_map(|record| match &record.event {
-        Event::RunStarted { config, .. } => Some(config),
-        _ => None,
-    });
-    let Some(began) = began else { return Ok(Vec::new()) };
-    let began: Config = serde_json::from_value(began.clone())
-        .context("the configuration in the journal does not read back; was it written by a newer planish?")?;
-    let changed = changed_keys(&began, config);
-    let refused: Vec<_> = changed.iter().filter(|key| !key.safe).map(ToString::to_string).collect();
-    if !refused.is_empty() {
-        bail!(
-            "the configuration changed since this run began, and its results depend on it:\n  {}\nundo the change, \
-             or start a new run with another --name",
-            refused.join("\n  ")
-        );
-    }
-    Ok(changed.iter().map(ToString::to_string).collect())
 }
 
 /// The models of a run, the worker started if a role needs it.

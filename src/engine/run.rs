@@ -130,7 +130,12 @@ pub(super) struct EpochStep {
 /// Starts the engine on tokio tasks and returns at once.
 pub fn start(parts: EngineParts) -> Arc<Engine> {
     let journal = parts.journal.clone();
-    let settings = Arc::new(Settings::new(parts.config.clone(), parts.dials.clone(), parts.budget.clone()));
+    let settings = Arc::new(Settings::new(
+        parts.config.clone(),
+        parts.dials.clone(),
+        parts.budget.clone(),
+        parts.run_dir.config_toml(),
+    ));
     let in_flight = Arc::new(InFlight::default());
     let steering = Arc::new(Steering::new(journal.clone(), settings.clone(), in_flight.clone()));
     let (end, ended) = watch::channel(false);

@@ -2,6 +2,7 @@
 //! budget. Knows nothing of why or by whom.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
@@ -10,6 +11,7 @@ use super::slots::Slots;
 use crate::config::{Config, ConfigErrors, Effective, find_key, with_changes};
 use crate::domain::Retuned;
 use crate::model::{Budget, Dials};
+use crate::store::atomic_write;
 
 pub struct Settings {
     config: RwLock<Arc<Config>>,
@@ -19,16 +21,19 @@ pub struct Settings {
     pub analyst_slots: Slots,
     dials: Arc<Dials>,
     budget: Arc<Budget>,
+    /// The run's `config.toml`, which always says what is in effect.
+    file: PathBuf,
 }
 
 impl Settings {
-    pub fn new(config: Config, dials: Arc<Dials>, budget: Arc<Budget>) -> Self {
+    pub fn new(config: Config, dials: Arc<Dials>, budget: Arc<Budget>, file: PathBuf) -> Self {
         Self {
             rollout_slots: Slots::new(config.env.workers),
             analyst_slots: Slots::new(config.gradient.analyst_workers),
             config: RwLock::new(Arc::new(config)),
             dials,
             budget,
+            file,
         }
     }
 
@@ -40,7 +45,7 @@ impl Settings {
     /// Puts changed values into effect. They were checked when they were asked for.
     ///
     /// # Errors
-    /// A journal whose changes this version cannot read.
+    /// A journal whose changes this version cannot read, or the disk's.
     pub fn apply(&self, changes: &[Retuned]) -> Result<(), String> {
         let mut config = self.config.write().unwrap_or_else(PoisonError::into_inner);
         let changed = with_changes(&config, changes)?;
@@ -48,8 +53,9 @@ impl Settings {
         self.analyst_slots.resize(changed.gradient.analyst_workers);
         self.dials.set(&changed.model);
         self.budget.set_limits(changed.budget.clone());
+        let text = changed.resolved_toml().map_err(|error| error.to_string())?;
         *config = Arc::new(changed);
-        Ok(())
+        atomic_write(&self.file, text.as_bytes()).map_err(|error| error.to_string())
     }
 
     /// What `wanted` changes of the present configuration with `waiting` in it, or why it cannot.

@@ -12,7 +12,7 @@ use super::in_flight::{InFlight, Unavailable};
 use super::journal::{Journal, JournalError};
 use super::settings::Settings;
 use crate::domain::Author;
-use crate::event::{AckResult, Command, Event, RunState, at_a_boundary};
+use crate::event::{AckResult, Command, Event, LogLevel, RunState, at_a_boundary};
 
 /// What dispatching waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,8 +121,10 @@ impl Steering {
             && let Ok(changes) = changes
         {
             let live = changes.into_iter().filter(|change| !at_a_boundary(&change.key));
-            // It was read back when it was judged.
-            let _ = self.settings.apply(&live.collect::<Vec<_>>());
+            if let Err(message) = self.settings.apply(&live.collect::<Vec<_>>()) {
+                let code = "retune".into();
+                self.journal.outside(|_| Ok(Event::Alert { level: LogLevel::Error, code, message }))?;
+            }
         }
         Ok(answer)
     }
