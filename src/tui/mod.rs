@@ -33,9 +33,9 @@ mod view;
 
 pub use crate::client::ClientEvent;
 pub use action::{Action, Scope, Spec, actions};
-pub use app::{App, Identity, Link};
+pub use app::{App, Identity, Link, Prefs};
 pub use controls::patch::Anchor;
-pub use keymap::conflicts as key_conflicts;
+pub use keymap::{Clash, Keymap, Keys, Press};
 pub use layout::{Class, Pane};
 pub use msg::{Dirty, EditPurpose, Effect, Msg};
 pub use overlay::Overlay;
