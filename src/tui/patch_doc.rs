@@ -133,11 +133,10 @@ pub fn standing(review: &ReviewState, slot: &ReviewEdit) -> Standing {
 
 /// The edit as it would be applied.
 pub fn as_decided(slot: &ReviewEdit) -> Edit {
-    let mut edit = slot.edit.clone();
-    if let Decision::Amend { content, .. } = &slot.decision {
-        edit.content.clone_from(content);
+    match &slot.decision {
+        Decision::Amend { content, .. } => slot.edit.amended(content),
+        Decision::Undecided | Decision::Accept | Decision::Reject { .. } => slot.edit.clone(),
     }
-    edit
 }
 
 impl App {
