@@ -43,7 +43,7 @@ pub use machine::{GpuSample, MachineSample};
 pub use origin::{Continued, DoneStage, DoneStep, HeldSkill, Imported, Origin};
 pub use phase::Phase;
 pub use record::{ApplySummary, BatchRecord, StepRecord, StepRef};
-pub use review::{Author, Decision, ReviewClose, ReviewMode, TimeoutPolicy};
+pub use review::{Author, Decision, ReviewClose, ReviewComment, ReviewMode, TimeoutPolicy};
 pub use rollout::{Rollout, Score};
 pub use shared_text::SharedText;
 pub use skill::{Skill, skill_hash};

@@ -177,6 +177,7 @@ mod tests {
             closed: None,
             kept: Vec::new(),
             rejected: Vec::new(),
+            comments: Vec::new(),
         }
     }
 

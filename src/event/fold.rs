@@ -4,7 +4,7 @@ use super::{
     Analysis, BatchProbe, EvalPurpose, EvalState, Event, LogLevel, LogLine, Record, ReviewEdit, ReviewState,
     RunInfo, RunState, RunStatus, SkillVersion, StageState, StepState,
 };
-use crate::domain::{EpochStage, Origin, Skill, StepRef, UpdateMode, Usage};
+use crate::domain::{EpochStage, Origin, ReviewComment, Skill, StepRef, UpdateMode, Usage};
 
 /// Log lines kept in memory; older ones stay in the journal.
 const LOG_LINES: usize = 2000;
@@ -150,6 +150,7 @@ impl RunState {
                     closed: None,
                     kept: Vec::new(),
                     rejected: Vec::new(),
+                    comments: Vec::new(),
                 };
                 self.step_mut(*at, now).review = Some(review);
             }
@@ -316,8 +317,14 @@ impl RunState {
             Event::ConfigChanged { keys } => {
                 self.log(now, LogLevel::Warn, None, format!("config changed: {}", keys.join(", ")));
             }
-            Event::ReviewCommented { rev, .. }
-            | Event::OverrideRequested { rev, .. }
+            Event::ReviewCommented { at, edit, text, by, rev } => {
+                self.rev = self.rev.max(*rev);
+                if let Some(review) = &mut self.step_mut(*at, now).review {
+                    let comment = ReviewComment { edit: *edit, text: text.clone(), by: by.clone() };
+                    review.comments.push(comment);
+                }
+            }
+            Event::OverrideRequested { rev, .. }
             | Event::RetuneRequested { rev, .. }
             | Event::RolloutCancelled { rev, .. }
             | Event::RolloutRequeued { rev, .. } => self.rev = self.rev.max(*rev),

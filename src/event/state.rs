@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{EndStatus, EvalPurpose, ItemResult, LogLevel, Ranking, RejectedEdit, RunPlan, TestOutcome};
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditReport, EpochStage, FailureNote, GateDecision, GateScore,
-    LrDecision, Origin, Patch, Phase, ProbeAnswer, ReviewClose, ReviewMode, Rewrite, Skill, SourceType,
-    StageKind, StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage,
+    LrDecision, Origin, Patch, Phase, ProbeAnswer, ReviewClose, ReviewComment, ReviewMode, Rewrite, Skill,
+    SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,6 +79,8 @@ pub struct ReviewState {
     #[serde(default)]
     pub kept: Vec<Edit>,
     pub rejected: Vec<RejectedEdit>,
+    #[serde(default)]
+    pub comments: Vec<ReviewComment>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

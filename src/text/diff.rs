@@ -40,6 +40,12 @@ impl Diff {
         self.lines.iter().filter(|line| line.mark == Mark::Added).count()
     }
 
+    /// The change group that a line belongs to.
+    pub fn group_at(&self, line: usize) -> Option<usize> {
+        let after = self.groups.partition_point(|group| group.lines.start <= line);
+        after.checked_sub(1).filter(|group| self.groups[*group].lines.contains(&line))
+    }
+
     pub fn removed(&self) -> usize {
         self.lines.iter().filter(|line| line.mark == Mark::Removed).count()
     }
