@@ -392,6 +392,8 @@ impl App {
             Event::ReviewOpened { mode: ReviewMode::Manual, edits, .. } if !edits.is_empty() => {
                 (self.patch.edit, self.patch.anchor) = (0, Anchor::Edit);
                 self.patch.undo.clear();
+                self.patch.redo.clear();
+                self.patch.line_mode = None;
                 if idle {
                     self.stage = None;
                     self.focus(Pane::Patch);

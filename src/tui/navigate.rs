@@ -63,6 +63,7 @@ impl App {
             Outcome::Prompted(Prompted::Reject { at, edits, expect_rev }, reason) => {
                 self.reject(at, &edits, &reason, expect_rev)
             }
+            Outcome::Prompted(Prompted::Comment { at, edit }, text) => self.comment(at, edit, &text),
             Outcome::Chosen(Chosen::Ruling { at }, index) => {
                 self.ask_why(at, index);
                 Vec::new()

@@ -164,6 +164,11 @@ impl App {
             && !filter.is_empty()
         {
             filter.clear();
+        } else if focus == Pane::Patch && self.patch.line_mode.take().is_some() {
+            // Out of the lines, back to the edits.
+        } else if focus == Pane::Rollouts && self.rollouts.only.take().is_some() {
+            self.rollouts.selected = None;
+            self.focus(Pane::Patch);
         } else if self.arrangement.zoom {
             self.arrangement.zoom = false;
         } else {

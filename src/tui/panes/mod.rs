@@ -2,6 +2,8 @@
 
 mod config;
 mod curves;
+mod diff;
+mod edit_lines;
 mod gate;
 mod logs;
 mod machine;
