@@ -74,6 +74,7 @@ pub enum Prompted {
         expect_rev: u64,
     },
     Filter(Pane),
+    Search(Pane),
     /// Why the gate is overruled.
     Ruling {
         at: StepRef,

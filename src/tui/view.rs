@@ -141,6 +141,7 @@ fn hint_spans(app: &App, actions: &[Action]) -> Vec<Span> {
             {
                 "resume"
             }
+            Action::Global(GlobalAction::Filter) if app.arrangement.focus.is_searched() => "search",
             _ => spec.label,
         };
         out.push(span(Role::Key, keys_of(spec)));
@@ -156,6 +157,7 @@ fn keys_of(spec: &Spec) -> String {
         Action::Patch(PatchAction::NextEdit) => "J/K".to_owned(),
         Action::Patch(PatchAction::NextGroup) => "{/}".to_owned(),
         Action::Global(GlobalAction::OlderStep) => "[/]".to_owned(),
+        Action::Global(GlobalAction::NextMatch) => "n/N".to_owned(),
         Action::Curves(CurvesAction::Left) => "h/l".to_owned(),
         _ => spec.keys.first().map_or(String::new(), |keys| keys.replace(' ', "")),
     }
