@@ -25,6 +25,7 @@ use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
 use super::overlay::Overlay;
+use super::search::Search;
 use super::services::Told;
 use super::stages::Stage;
 use super::steer::Pending;
@@ -119,6 +120,7 @@ pub struct App {
     pub config: ConfigView,
     pub overview: OverviewView,
     pub overlay: Option<Overlay>,
+    pub search: Option<Search>,
     pub toast: Option<Toast>,
     pub(super) presses: Vec<Press>,
     pub(super) pending: HashMap<String, Pending>,
@@ -161,6 +163,7 @@ impl App {
             config: ConfigView::default(),
             overview: OverviewView::default(),
             overlay: None,
+            search: None,
             toast: None,
             presses: Vec::new(),
             pending: HashMap::new(),
@@ -472,7 +475,7 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Logs)
+        self.arrangement.focus.is_searched() || matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts)
     }
 
     pub fn can_zoom(&self) -> bool {

@@ -27,6 +27,7 @@ mod plot;
 mod preview;
 mod rows;
 mod runtime;
+mod search;
 mod services;
 mod stages;
 mod steer;

@@ -73,6 +73,10 @@ impl App {
                 self.set_filter(pane, text);
                 Vec::new()
             }
+            Outcome::Prompted(Prompted::Search(pane), text) => {
+                self.start_search(pane, &text);
+                Vec::new()
+            }
         }
     }
 

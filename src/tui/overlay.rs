@@ -79,6 +79,7 @@ pub enum Prompted {
         edit: Option<usize>,
     },
     Filter(Pane),
+    Search(Pane),
     /// Why the gate is overruled.
     Ruling {
         at: StepRef,

@@ -141,6 +141,7 @@ fn hint_spans(app: &App, actions: &[Action]) -> Vec<Span> {
             {
                 "resume"
             }
+            Action::Global(GlobalAction::Filter) if app.arrangement.focus.is_searched() => "search",
             _ => spec.label,
         };
         out.push(span(Role::Key, keys));

@@ -5,6 +5,7 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod logs;
 mod random;
 mod review;
 mod stages;
@@ -606,19 +607,6 @@ fn filters_and_failures() {
     assert_eq!(app.rows().len(), 1);
     key(&mut app, KeyCode::Esc);
     assert_eq!(app.rows().len(), 20);
-}
-
-#[test]
-fn logs_follow_until_somebody_reads_up() {
-    let mut app = reviewing();
-    press(&mut app, "8z");
-    text(&app);
-    press(&mut app, "kkk");
-    assert!(!app.logs.follow);
-    let shown = text(&app);
-    assert!(shown.contains("↓ 3 more"), "{shown}");
-    press(&mut app, "G");
-    assert!(app.logs.follow);
 }
 
 #[test]
