@@ -93,6 +93,8 @@ pub struct Board {
     /// Unix milliseconds of `run_started`.
     began: u64,
     now: Moment,
+    /// Time of the newest live sample.
+    sampled_until: f64,
     calls: Calls,
     /// Purpose, step and skill of the evaluations under way.
     evals: HashMap<String, (EvalPurpose, u32, String)>,
@@ -116,9 +118,9 @@ impl Board {
         self.alerts.iter()
     }
 
-    /// How far the run has come.
-    pub fn now(&self) -> Moment {
-        self.now
+    /// How far the run has come; its time is that of the newest number.
+    pub fn end(&self) -> Moment {
+        Moment { time: self.now.time.max(self.sampled_until), ..self.now }
     }
 
     pub fn left_out(&self) -> usize {
@@ -133,9 +135,13 @@ impl Board {
         match live {
             Live::Throughput { tokens_per_s, in_flight } => {
                 self.in_flight = *in_flight;
+                self.sampled_until = at.time;
                 self.push_at(names::RATE, at, *tokens_per_s);
             }
-            Live::Machine(sample) => self.machine(at, sample),
+            Live::Machine(sample) => {
+                self.sampled_until = at.time;
+                self.machine(at, sample);
+            }
             Live::CallStarted { .. }
             | Live::CallDelta { .. }
             | Live::CallRetrying { .. }

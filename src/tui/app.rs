@@ -31,6 +31,7 @@ use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
 use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
+use crate::telemetry::Board;
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
 const IDLE_MS: u64 = 5_000;
@@ -50,6 +51,15 @@ pub enum Link {
     Connecting,
     Up,
     Lost { reason: String, since: u64 },
+}
+
+/// What the user or a slow line asks of the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prefs {
+    /// Few bytes: sparse markers, no moving marks, no syntax colour, no mouse.
+    pub low_bandwidth: bool,
+    /// Nothing moves by itself.
+    pub reduced_motion: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +101,9 @@ pub struct App {
     pub clients: Vec<Client>,
     pub live: LiveBoard,
     pub lines: JournalLines,
+    /// The numbers of the run.
+    pub board: Board,
+    pub prefs: Prefs,
     pub arrangement: Arrangement,
     /// `None`: the newest.
     pub stage: Option<Stage>,
@@ -126,6 +139,8 @@ impl App {
             clients: Vec::new(),
             live: LiveBoard::default(),
             lines: JournalLines::default(),
+            board: Board::default(),
+            prefs: Prefs::default(),
             arrangement: Arrangement {
                 focus: Pane::Steps,
                 main: Pane::Gate,
@@ -155,6 +170,12 @@ impl App {
 
     /// One message in, the wanted effects out.
     pub fn update(&mut self, msg: Msg) -> Vec<Effect> {
+        let mut effects = self.take(msg);
+        effects.extend(self.want_series());
+        effects
+    }
+
+    fn take(&mut self, msg: Msg) -> Vec<Effect> {
         match msg {
             Msg::Tick(now) => {
                 self.tick(now);
@@ -197,6 +218,7 @@ impl App {
         self.stain(Dirty::Data);
         match told {
             Told::Runs(runs) => self.told_runs(runs),
+            Told::Series { run, series } => self.told_series(&run, series),
         }
     }
 
@@ -205,6 +227,7 @@ impl App {
         let mut fresh = Self::new(self.identity.clone(), self.size, self.now);
         fresh.run = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         fresh.arrangement = self.arrangement;
+        fresh.prefs = self.prefs;
         fresh.runs = std::mem::take(&mut self.runs);
         fresh.commands = self.commands;
         *self = fresh;
@@ -292,6 +315,7 @@ impl App {
                 {
                     return Vec::new();
                 }
+                self.board.hear_live(&live, self.now);
                 self.live.hear(live, self.now);
             }
             HostLine::Clients(clients) => self.clients = clients,
@@ -314,6 +338,7 @@ impl App {
         }
         self.state.apply(record);
         self.live.settle(&record.event);
+        self.board.hear(record);
         self.lines.hear(record, self.last_seq);
         // Only news moves the screen: history that is still being read does not.
         match record.seq.cmp(&self.last_seq) {
@@ -420,7 +445,7 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Logs)
+        matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Logs)
     }
 
     pub fn can_zoom(&self) -> bool {

@@ -33,7 +33,7 @@ mod view;
 
 pub use crate::client::ClientEvent;
 pub use action::{Action, Scope, Spec, actions};
-pub use app::{App, Identity, Link};
+pub use app::{App, Identity, Link, Prefs};
 pub use controls::patch::Anchor;
 pub use keymap::conflicts as key_conflicts;
 pub use layout::{Class, Pane};

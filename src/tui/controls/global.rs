@@ -79,7 +79,7 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
     Follow        "view.follow"          "follow"    ["f"]              None, false, always, "follow what happens now";
     Zoom          "view.zoom"            "zoom"      ["z", "+", "_"]    None, false, App::can_zoom, "give the pane the whole screen, or back";
     FlipStrip     "view.flip"            "curves/logs" ["@"]              None, false, always, "flip the bottom strip: curves or logs";
-    Filter        "view.filter"          "filter"    ["/"]              None, false, App::can_filter, "filter rollouts or logs by text";
+    Filter        "view.filter"          "filter"    ["/"]              None, false, App::can_filter, "filter what the pane lists by text";
     Copy          "view.copy"            "copy"      ["y"]              None, false, always, "copy what is shown (OSC 52)";
     Back          "view.back"            "back"      ["esc"]            None, false, always, "back out one level";
     Pause         "run.pause"            "pause"     ["p"]              Some("pause"), true, App::can_steer, "pause at the next boundary, or resume";
@@ -160,6 +160,9 @@ impl App {
 
     fn back(&mut self) {
         let focus = self.arrangement.focus;
+        if focus == Pane::Curves && self.back_in_curves() {
+            return;
+        }
         if let Some(filter) = self.filter_of(focus)
             && !filter.is_empty()
         {
@@ -183,12 +186,12 @@ impl App {
         match pane {
             Pane::Runs => Some(&mut self.runs.filter),
             Pane::Rollouts => Some(&mut self.rollouts.filter),
+            Pane::Curves => Some(&mut self.curves.filter),
             Pane::Logs => Some(&mut self.logs.filter),
             Pane::Steps
             | Pane::Transcript
             | Pane::Patch
             | Pane::Gate
-            | Pane::Curves
             | Pane::Machine
             | Pane::Config
             | Pane::Overview => None,
