@@ -33,6 +33,7 @@ use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
 use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
+use crate::telemetry::Board;
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
 const IDLE_MS: u64 = 5_000;
@@ -106,6 +107,9 @@ pub struct App {
     history: Option<RunState>,
     pub live: LiveBoard,
     pub lines: JournalLines,
+    /// The numbers of the run.
+    pub board: Board,
+    pub prefs: Prefs,
     pub arrangement: Arrangement,
     /// `None`: the newest.
     pub stage: Option<Stage>,
@@ -145,6 +149,8 @@ impl App {
             history: None,
             live: LiveBoard::default(),
             lines: JournalLines::default(),
+            board: Board::default(),
+            prefs: Prefs::default(),
             arrangement: Arrangement {
                 focus: Pane::Steps,
                 main: Pane::Gate,
@@ -175,6 +181,12 @@ impl App {
 
     /// One message in, the wanted effects out.
     pub fn update(&mut self, msg: Msg) -> Vec<Effect> {
+        let mut effects = self.take(msg);
+        effects.extend(self.want_series());
+        effects
+    }
+
+    fn take(&mut self, msg: Msg) -> Vec<Effect> {
         match msg {
             Msg::Tick(now) => {
                 self.tick(now);
@@ -217,6 +229,7 @@ impl App {
         self.stain(Dirty::Data);
         match told {
             Told::Runs(runs) => self.told_runs(runs),
+            Told::Series { run, series } => self.told_series(&run, series),
         }
     }
 
@@ -322,6 +335,7 @@ impl App {
                 {
                     return Vec::new();
                 }
+                self.board.hear_live(&live, self.now);
                 self.live.hear(live, self.now);
             }
             HostLine::Clients(clients) => self.clients = clients,
@@ -367,6 +381,7 @@ impl App {
         }
         self.state.apply(record);
         self.live.settle(&record.event);
+        self.board.hear(record);
         self.lines.hear(record, self.last_seq);
         // Only news moves the screen: history that is still being read does not.
         match record.seq.cmp(&self.last_seq) {
@@ -475,7 +490,8 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        self.arrangement.focus.is_searched() || matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts)
+        let listed = matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Curves);
+        listed || self.arrangement.focus.is_searched()
     }
 
     pub fn can_zoom(&self) -> bool {

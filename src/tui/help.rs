@@ -20,6 +20,8 @@ const OPPOSITES: &[(Action, Action)] = &[
     (Action::Patch(Patch::NextGroup), Action::Patch(Patch::PreviousGroup)),
     (Action::Patch(Patch::AcceptRest), Action::Patch(Patch::RejectRest)),
     (Action::Curves(Curves::Left), Action::Curves(Curves::Right)),
+    (Action::Curves(Curves::PreviousChart), Action::Curves(Curves::NextChart)),
+    (Action::Curves(Curves::ZoomOut), Action::Curves(Curves::ZoomIn)),
     (Action::Global(Global::NextPane), Action::Global(Global::PreviousPane)),
     (Action::Global(Global::Down), Action::Global(Global::Up)),
     (Action::Global(Global::Left), Action::Global(Global::Right)),

@@ -170,7 +170,9 @@ impl App {
 
     fn back(&mut self) {
         let focus = self.arrangement.focus;
-        if self.search_in(focus).is_some() {
+        if focus == Pane::Curves && self.back_in_curves() {
+            // Back to the grid.
+        } else if self.search_in(focus).is_some() {
             self.search = None;
             self.logs.found = None;
         } else if self.filter_of(focus).is_some_and(|filter| !filter.is_empty()) {
@@ -199,12 +201,12 @@ impl App {
         match pane {
             Pane::Runs => Some(&mut self.runs.filter),
             Pane::Rollouts => Some(&mut self.rollouts.filter),
+            Pane::Curves => Some(&mut self.curves.filter),
             Pane::Logs => Some(&mut self.logs.filter),
             Pane::Steps
             | Pane::Transcript
             | Pane::Patch
             | Pane::Gate
-            | Pane::Curves
             | Pane::Machine
             | Pane::Config
             | Pane::Overview => None,
