@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::file::atomic_write;
-use super::{RunDir, StoreError, read_records};
-use crate::event::{RunState, scan_after};
+use super::journal::read_tail;
+use super::{RunDir, StoreError};
+use crate::event::RunState;
 
 /// Raised when the fold or its state changes its meaning without a new package version.
 const FOLD_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
@@ -57,22 +58,42 @@ pub fn load_snapshot(run: &RunDir) -> Option<(RunState, u64)> {
 /// # Errors
 /// A damaged journal, or the disk's.
 pub fn fold_run(run: &RunDir) -> Result<RunState, StoreError> {
-    let Some((mut state, covers)) = load_snapshot(run) else {
-        return Ok(RunState::fold(&read_records(run)?));
-    };
-    let path = run.events();
-    let mut bytes = Vec::new();
-    File::open(&path)
-        .and_then(|mut file| {
-            file.seek(SeekFrom::Start(covers))?;
-            file.read_to_end(&mut bytes)
-        })
-        .map_err(StoreError::io("read", &path))?;
-    let tail = scan_after(&bytes, state.seq).map_err(|problem| StoreError::Damaged { path, problem })?;
-    for record in &tail.records {
-        state.apply(record);
+    let mut fold = RunFold::start(run);
+    fold.catch_up(run)?;
+    Ok(fold.state)
+}
+
+/// The fold of a journal that grows: each look reads only what is new.
+#[derive(Clone, Debug, Default)]
+pub struct RunFold {
+    pub state: RunState,
+    /// Bytes of the journal that `state` is the fold of.
+    covers: u64,
+}
+
+impl RunFold {
+    /// Begins at the snapshot if there is one that fits.
+    pub fn start(run: &RunDir) -> Self {
+        load_snapshot(run).map_or_else(Self::default, |(state, covers)| Self { state, covers })
     }
-    Ok(state)
+
+    /// Bytes of the journal that are folded.
+    pub fn covers(&self) -> u64 {
+        self.covers
+    }
+
+    /// Folds what the journal has got since.
+    ///
+    /// # Errors
+    /// A damaged journal, or the disk's.
+    pub fn catch_up(&mut self, run: &RunDir) -> Result<(), StoreError> {
+        let tail = read_tail(run, self.covers, self.state.seq)?;
+        for record in &tail.records {
+            self.state.apply(record);
+        }
+        self.covers += tail.valid_len as u64;
+        Ok(())
+    }
 }
 
 fn prefix_hash(journal: &Path, covers: u64) -> std::io::Result<String> {
@@ -93,7 +114,7 @@ fn prefix_hash(journal: &Path, covers: u64) -> std::io::Result<String> {
 mod tests {
     use super::*;
     use crate::event::{Event, LogLevel, Record};
-    use crate::store::{JournalFile, RunLock};
+    use crate::store::{JournalFile, RunLock, read_records};
 
     fn log(seq: u64, text: &str) -> Record {
         Record { seq, at: seq, event: Event::Log { level: LogLevel::Info, message: text.into() } }
