@@ -46,6 +46,11 @@ impl Root {
         }
     }
 
+    /// No run lies here.
+    pub fn is_empty(&self) -> bool {
+        self.names().is_empty()
+    }
+
     fn names(&self) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(&self.path) else { return Vec::new() };
         let mut names: Vec<String> = entries

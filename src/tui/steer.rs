@@ -234,6 +234,7 @@ impl App {
                 details: self.submitted_decisions(*at),
                 verb: "submit",
             },
+            Confirmed::Steer => self.steer_question(),
             Confirmed::Stop => Question {
                 title: format!("Stop run {}?", self.run_name()),
                 details: vec![
@@ -273,6 +274,7 @@ impl App {
     pub(super) fn confirmed(&mut self, what: Confirmed) -> Vec<Effect> {
         let at = match what {
             Confirmed::Stop => return vec![self.send(Command::Cancel, None, "stop".to_owned())],
+            Confirmed::Steer => return vec![Effect::Reconnect { read_only: false }],
             Confirmed::Submit { at } => at,
         };
         if self.state.open_review().is_none_or(|(open, _)| open != at) {
