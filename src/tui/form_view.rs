@@ -178,9 +178,9 @@ fn plan(checked: &Checked) -> Vec<Vec<Span>> {
         span(
             Role::Dim,
             format!(
-                " = {} × {} an epoch · batch {} · train {} select {} test {}",
+                " = {} × {} · batch {} · train {} select {} test {}",
                 count(estimate.epochs as usize, "epoch"),
-                estimate.steps_per_epoch,
+                count(estimate.steps_per_epoch, "step"),
                 estimate.batch,
                 estimate.sizes.train,
                 estimate.sizes.val,
