@@ -85,6 +85,7 @@ impl Services for Here {
             role: if opening.read_only { WatchRole::Watch } else { WatchRole::Steer },
             name: author_here(),
             live: true,
+            glance: true,
             after_seq: opening.after_seq,
         };
         let target = run.map(Target::Folder).or_else(|| self.first.clone());

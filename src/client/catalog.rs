@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use super::{Presence, presence};
-use crate::store::{Condition, Hold, Holder, RunDir, RunFold, RunLock, RunSummary, StoreError, host_name};
+use crate::store::{Condition, Hold, Holder, RunDir, RunGlance, RunLock, RunSummary, StoreError, host_name};
 
 /// What was found out about the runs of one root so far.
 #[derive(Default)]
@@ -30,7 +30,7 @@ struct Known {
     stamp: Stamp,
     summary: Arc<RunSummary>,
     /// Of a run at work, so that only its news are read.
-    fold: Option<RunFold>,
+    glance: Option<RunGlance>,
 }
 
 /// What changes when a run's journal does.
@@ -124,28 +124,28 @@ fn folders(root: &Path) -> Result<Vec<(RunDir, Stamp)>, StoreError> {
 fn renewed(run: &RunDir, stamp: Stamp, before: Option<Known>, in_time: bool, now: u64) -> Option<Known> {
     if let Some(before) = &before
         && before.stamp == stamp
-        && before.fold.is_none()
+        && before.glance.is_none()
         && !may_be_taken_up(&before.summary)
     {
-        return Some(Known { stamp, summary: Arc::clone(&before.summary), fold: None });
+        return Some(Known { stamp, summary: Arc::clone(&before.summary), glance: None });
     }
     if before.is_none() && !in_time {
         return None;
     }
     let hold = hold(run);
-    let (old, grown) = before.map_or((None, None), |before| (Some(before.summary), before.fold));
-    let grown = grown.filter(|fold| stamp.len >= fold.covers());
-    let mut fold = grown.unwrap_or_else(|| RunFold::start(run));
-    let summary = match fold.catch_up(run) {
-        Ok(()) => RunSummary::of(run, &fold.state, &hold, now),
+    let (old, grown) = before.map_or((None, None), |before| (Some(before.summary), before.glance));
+    let grown = grown.filter(|glance| stamp.len >= glance.covers());
+    let mut glance = grown.unwrap_or_else(|| RunGlance::start(run));
+    let summary = match glance.catch_up(run) {
+        Ok(()) => RunSummary::of(run, &glance.state, &hold, now),
         Err(error) => RunSummary::damaged(run, error.to_string(), &hold, now),
     };
-    let fold = may_be_taken_up(&summary).then_some(fold);
+    let glance = may_be_taken_up(&summary).then_some(glance);
     let summary = match old {
         Some(old) if *old == summary => old,
         Some(_) | None => Arc::new(summary),
     };
-    Some(Known { stamp, summary, fold })
+    Some(Known { stamp, summary, glance })
 }
 
 /// Something besides the journal can change how the run stands: a host that comes, goes or falls silent.

@@ -118,7 +118,7 @@ impl Workshop {
                 live: &shop.live,
             };
             match shop.env.rollout(&item, &skill, context).await {
-                Ok(rollout) => Ok(ItemResult::Scored(Box::new(rollout))),
+                Ok(rollout) => Ok(ItemResult::Scored(Arc::new(rollout))),
                 Err(error) if error.ends_run() => Err(error.into()),
                 Err(error) => Ok(ItemResult::Missing { item: item.id, error: error.to_string() }),
             }

@@ -3,6 +3,7 @@
 
 mod codec;
 mod fold;
+mod glance;
 mod kind;
 mod state;
 mod takeover;
@@ -17,4 +18,4 @@ pub use state::{
     Analysis, BatchProbe, EvalOwner, EvalState, LogLine, ReviewEdit, ReviewState, RunInfo, RunState,
     RunStatus, SkillVersion, StageState, StepState,
 };
-pub use wire::{AckResult, Client, ClientLine, Command, HostLine, Live, PROTOCOL, WatchRole};
+pub use wire::{AckResult, Client, ClientLine, Command, HostLine, LONG_RUN, Live, PROTOCOL, WatchRole};

@@ -23,4 +23,4 @@ pub use lock::{Holder, RunLock, host_name};
 pub use query::{QUERY_HELP, Query, QueryError};
 pub use run_dir::{RunDir, default_run_name, plain_run_name};
 pub use runs::{Condition, Hold, RunSummary, STALL_MS, undecided};
-pub use snapshot::{RunFold, fold_run, load_snapshot, write_snapshot};
+pub use snapshot::{RunGlance, fold_run, glance_run, glance_snapshot, write_snapshot};

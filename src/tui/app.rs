@@ -98,6 +98,8 @@ pub struct App {
     pub attached: Option<PathBuf>,
     pub last_seq: u64,
     pub clients: Vec<Client>,
+    /// The fold of the journal so far, while a glance at its end is shown.
+    history: Option<RunState>,
     pub live: LiveBoard,
     pub lines: JournalLines,
     pub arrangement: Arrangement,
@@ -137,6 +139,7 @@ impl App {
             attached: None,
             last_seq: 0,
             clients: Vec::new(),
+            history: None,
             live: LiveBoard::default(),
             lines: JournalLines::default(),
             arrangement: Arrangement {
@@ -321,6 +324,14 @@ impl App {
                 (self.run, self.run_dir) = (run, run_dir);
                 self.last_seq = last_seq;
             }
+            HostLine::Glance(state) => {
+                if self.state.seq == 0 {
+                    self.state = *state;
+                    self.history = Some(RunState::default());
+                    self.stain(Dirty::Input);
+                    return self.arrive();
+                }
+            }
             HostLine::Event(record) => return self.record(&record),
             HostLine::Live(live) => {
                 // Deltas of calls that are not on the screen change nothing there, but telling which are costs
@@ -342,7 +353,35 @@ impl App {
         Vec::new()
     }
 
+    /// Folds a record into the history behind the glance; the whole takes the glance's place once it is as far.
+    fn read_history(&mut self, record: &Record) {
+        let Some(history) = &mut self.history else { return };
+        history.apply(record);
+        self.lines.hear(record, self.last_seq);
+        if history.seq >= self.state.seq
+            && let Some(whole) = self.history.take()
+        {
+            self.state = whole;
+            self.stain(Dirty::Input);
+        }
+    }
+
+    /// The last record that was folded; of the history while that is read.
+    pub fn read_seq(&self) -> u64 {
+        self.history.as_ref().unwrap_or(&self.state).seq
+    }
+
+    /// How much of the history behind the glance has been read, in [0, 1].
+    pub fn history_read(&self) -> Option<f64> {
+        let history = self.history.as_ref()?;
+        Some(history.seq as f64 / self.state.seq.max(1) as f64)
+    }
+
     fn record(&mut self, record: &Record) -> Vec<Effect> {
+        if self.history.is_some() {
+            self.read_history(record);
+            return Vec::new();
+        }
         if record.seq <= self.state.seq {
             return Vec::new();
         }

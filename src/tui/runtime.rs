@@ -287,7 +287,7 @@ impl Workbench {
                     Ok(())
                 }
                 Effect::Reconnect { read_only } => {
-                    let opening = Opening { read_only, after_seq: self.app.state.seq };
+                    let opening = Opening { read_only, after_seq: self.app.read_seq() };
                     self.open(self.app.attached.clone(), opening, Msg::RoleTaken { read_only });
                     Ok(())
                 }
