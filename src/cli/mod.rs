@@ -29,6 +29,7 @@ mod run;
 pub mod run_setup;
 mod schema;
 mod services;
+mod settled;
 
 use std::process::ExitCode;
 

@@ -10,13 +10,13 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::run::now_ms;
-use super::run_setup;
+use super::settled::Began;
 use crate::client::{Catalog, ClientOptions, Connection, Listing, Target, author_here, open};
 use crate::config::Config;
 use crate::env::Task;
 use crate::event::WatchRole;
 use crate::optim::{Experience, Sizes, estimate};
-use crate::store::{RunDir, default_run_name, read_records};
+use crate::store::{RunDir, default_run_name, glance_run};
 use crate::tui::{Ask, Checked, ConfigFile, Draft, Opening, Services, Told};
 
 /// Longest look at the root before what was found so far is told.
@@ -184,8 +184,15 @@ fn check(draft: &Draft, root: &Path, catalog: &Mutex<Catalog>) -> Result<Checked
 fn changes(run: &Path) -> Result<Vec<String>, String> {
     let run = RunDir::open(run).map_err(|error| error.to_string())?;
     let config = Config::load(&run.config_toml(), &[]).map_err(|errors| errors.to_string())?.config;
-    let records = read_records(&run).map_err(|error| error.to_string())?;
-    run_setup::changed_keys_since_start(&records, &config).map_err(|error| format!("{error:#}"))
+    let state = glance_run(&run).map_err(|error| error.to_string())?;
+    let changed = match Began::of(&state).map_err(|error| format!("{error:#}"))? {
+        None => Vec::new(),
+        Some(began) => began
+            .settled(&config)
+            .and_then(|config| began.changes(&config))
+            .map_err(|error| format!("{error:#}"))?,
+    };
+    Ok(changed.iter().map(ToString::to_string).collect())
 }
 
 /// Runs `planish … --detach` and gives the folder of the run that it started.

@@ -418,7 +418,10 @@ fn a_step_without_a_gate_says_what_happened() {
     let none =
         fixture::edits().into_iter().map(|edit| RejectedEdit { edit, reason: String::new(), by: None });
     let close = ReviewClose::Submitted { by: fixture::ann() };
-    rejected.push(10, Event::ReviewClosed { at, close, kept: Vec::new(), rejected: none.collect() });
+    rejected.push(
+        10,
+        Event::ReviewClosed { at, close, kept: Vec::new(), rejected: none.collect(), comments: Vec::new() },
+    );
     fixture::skip_step(&mut rejected, at, Verdict::SkipNoChange);
     assert!(gate(rejected, true).0.contains("step 3: skipped: every edit was rejected in the review"));
 
@@ -533,7 +536,10 @@ fn a_closed_review_says_how_it_ended() {
     let mut tape = fixture::reviewing();
     let close = ReviewClose::Submitted { by: Author("bob@pts/7".into()) };
     let at = fixture::step(3);
-    tape.push(5, Event::ReviewClosed { at, close, kept: fixture::edits(), rejected: Vec::new() });
+    tape.push(
+        5,
+        Event::ReviewClosed { at, close, kept: fixture::edits(), rejected: Vec::new(), comments: Vec::new() },
+    );
     let mut app = played((120, 40), &tape);
     press(&mut app, "4");
     let shown = text(&app);
