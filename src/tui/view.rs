@@ -12,7 +12,7 @@ use super::paint::{Canvas, Span, rows_of, span, spans_width, wrap_spans};
 use super::panes;
 use super::plot::sparkline;
 use super::theme::{Role, Theme};
-use super::{header, help};
+use super::{form_view, header, help};
 use crate::plain::count;
 use crate::telemetry::{Smoothing, names};
 use crate::text::{fit, width};
@@ -182,7 +182,7 @@ impl App {
     }
 }
 
-fn centered(area: Rect, columns: u16, rows: u16) -> Rect {
+pub(super) fn centered(area: Rect, columns: u16, rows: u16) -> Rect {
     let (columns, rows) = (columns.min(area.width), rows.min(area.height));
     Rect {
         x: area.x + (area.width - columns) / 2,
@@ -275,6 +275,8 @@ fn draw_overlay(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) {
                 }
             }
         }
+        Overlay::Launch(form) => form_view::draw_launch(form, canvas),
+        Overlay::Resume(picker) => form_view::draw_resume(app, picker, canvas),
         Overlay::Prompt { title, hint, input, .. } => {
             let area = centered(screen, 72, 5);
             canvas.clear(area);
@@ -291,7 +293,7 @@ fn draw_overlay(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) {
 }
 
 /// The text with a reversed cell as cursor; the end of a long text stays in view.
-fn input_line(input: &super::input::Input, area: Rect, canvas: &mut Canvas<'_>) {
+pub(super) fn input_line(input: &super::input::Input, area: Rect, canvas: &mut Canvas<'_>) {
     let (before, under, after) = input.around_cursor();
     let room = (area.width as usize).saturating_sub(4);
     let mut skip = 0;
