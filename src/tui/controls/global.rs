@@ -245,9 +245,10 @@ impl App {
     }
 
     fn cycle(&mut self, by: isize) {
-        let order: Vec<Pane> = match self.places().class {
-            Class::Standard if !self.arrangement.zoom => {
-                vec![Pane::Steps, Pane::Rollouts, self.arrangement.main, self.arrangement.strip]
+        let places = self.places();
+        let order: Vec<Pane> = match places.class {
+            Class::Standard | Class::Wide if !self.arrangement.zoom => {
+                places.panes.iter().map(|(pane, _)| *pane).collect()
             }
             _ => Pane::NUMBERED.to_vec(),
         };
