@@ -1,18 +1,20 @@
 //! `planish run`: prepare the run folder, start a host for it, attach.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::json_lines::{Launch, Level};
 use super::locate::Root;
 use super::present::{View, present};
+use super::services::Here;
 use super::{Failure, assembly, exit, foreground, launch, output};
 use crate::client::{ClientOptions, Presence, Target, author_here, open, presence};
 use crate::config::{Config, Loaded};
 use crate::domain::Origin;
 use crate::event::{EndStatus, RunStatus, WatchRole};
 use crate::host::HostFile;
-use crate::store::{RunDir, RunLock, default_run_name, fold_run, project};
+use crate::store::{RunDir, RunLock, default_run_name, fold_run, glance_run, project};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -132,7 +134,7 @@ pub fn prepare_again(run: RunDir, loaded: &Loaded) -> Result<RunDir, Failure> {
 
 /// An imported run only tells what was.
 pub fn refuse_import(run: &RunDir) -> Result<(), Failure> {
-    let origin = fold_run(run)?.info.and_then(|info| info.origin);
+    let origin = glance_run(run)?.info.and_then(|info| info.origin);
     let Some(Origin::Imported(imported)) = origin else { return Ok(()) };
     Err(Failure::usage(format!(
         "{} was imported and cannot go on in place; `planish resume --from {}` continues it as a new run",
@@ -169,11 +171,11 @@ pub async fn start(run: &RunDir, mut args: StartArgs) -> Result<u8, Failure> {
             if let Ok(Some(killed)) = HostFile::read(run.path()) {
                 killed.remove(run.path());
             }
-            let state = fold_run(run)?;
+            let state = glance_run(run)?;
             if let RunStatus::Ended { status: EndStatus::Completed, .. } = state.status {
                 // Its host may have been killed after the last event and before the last files.
                 let _lock = RunLock::acquire(run)?;
-                project(run, &state)?;
+                project(run, &fold_run(run)?)?;
                 let name = run.name();
                 return Err(Failure::usage(format!(
                     "{name} has completed; look at it with `planish attach {name}`, or start another with --name"
@@ -195,7 +197,7 @@ async fn wait_for_ending_host(run: &RunDir) {
     for _ in 0..30 {
         let alive = matches!(presence(run.path()), Ok(Presence::Live(_)));
         let ending = || {
-            let status = fold_run(run).map(|state| state.status);
+            let status = glance_run(run).map(|state| state.status);
             matches!(status, Ok(RunStatus::Ended { .. } | RunStatus::Cancelling { .. }))
         };
         if !alive || !ending() {
@@ -212,19 +214,29 @@ async fn show(run: &RunDir, launched: &Launch, args: StartArgs) -> Result<u8, Fa
     if args.detach {
         return Ok(exit::DONE);
     }
-    attach(run.path(), View::choose(args.plain, args.viewing.json), false, &args.viewing).await
+    let view = View::choose(args.plain, args.viewing.json);
+    let root = run.path().parent().unwrap_or(Path::new("."));
+    attach(run.path(), root, view, false, &args.viewing).await
 }
 
-/// Attaches to a run folder on this machine.
-pub async fn attach(run_dir: &Path, view: View, read_only: bool, viewing: &Viewing) -> Result<u8, Failure> {
-    let options = options(view, read_only);
-    let connection = open(Target::Folder(run_dir.to_owned()), options).await?;
-    present(connection, view, Some(run_dir), read_only, viewing).await
+/// Attaches to a run folder on this machine. `root`: where the workbench looks for others.
+pub async fn attach(
+    run_dir: &Path,
+    root: &Path,
+    view: View,
+    read_only: bool,
+    viewing: &Viewing,
+) -> Result<u8, Failure> {
+    let target = Target::Folder(run_dir.to_owned());
+    let services = Arc::new(Here::new(root, Some(target.clone())));
+    let connection = open(target, options(view, read_only)).await?;
+    present(connection, view, Some(run_dir), services, read_only, viewing).await
 }
 
 /// How this process introduces itself when it shows a run.
 pub fn options(view: View, read_only: bool) -> ClientOptions {
     ClientOptions {
+        glance: view == View::Workbench,
         role: if read_only || view != View::Workbench { WatchRole::Watch } else { WatchRole::Steer },
         name: author_here(),
         live: view == View::Workbench,

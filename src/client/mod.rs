@@ -3,6 +3,7 @@
 
 mod author;
 mod bridge;
+mod catalog;
 mod discovery;
 mod journal;
 mod link;
@@ -15,6 +16,7 @@ use crate::event::{HostLine, WatchRole};
 
 pub use author::{author_at, author_here};
 pub use bridge::bridge;
+pub use catalog::{Catalog, Listing, list_runs};
 pub use discovery::{Presence, presence};
 pub use journal::{JournalRun, gone};
 pub use link::{Connection, open};
@@ -38,6 +40,8 @@ pub struct ClientOptions {
     pub name: Author,
     /// Send token deltas and other news that is not journaled.
     pub live: bool,
+    /// Wants a glance at a long run before its records.
+    pub glance: bool,
     /// Only records after this one.
     pub after_seq: u64,
 }

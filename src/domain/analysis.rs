@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ComparisonPair, Item, Patch, Rollout, SourceType, Turn, UpdateMode, Usage};
+use super::{ComparisonPair, Item, Patch, Rollout, SharedText, SourceType, Turn, UpdateMode, Usage};
 
 /// A *training* rollout as an analyst sees it. Built only from training items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,7 +11,7 @@ pub struct Trajectory {
     pub task_type: String,
     pub task: String,
     pub gold: String,
-    pub system_prompt: String,
+    pub system_prompt: SharedText,
     pub user_prompt: String,
     pub reply: String,
     pub answer: String,

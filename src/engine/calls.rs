@@ -138,7 +138,7 @@ impl Workshop {
             match entry.conduct(&shop.live, attempt).await {
                 Ok(Ok(rollout)) => {
                     entry.answered();
-                    Ok(ItemResult::Scored(Box::new(rollout)))
+                    Ok(ItemResult::Scored(Arc::new(rollout)))
                 }
                 Ok(Err(error)) if error.ends_run() => Err(error.into()),
                 Ok(Err(error)) => Ok(ItemResult::Missing { item: item.id, error: error.to_string() }),

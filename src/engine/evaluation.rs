@@ -278,7 +278,7 @@ pub fn recorded_results(items: &EvalItems<'_>, rollouts: &[Rollout]) -> Option<V
             Some(_) | None => false,
         };
         let fits = same(&rollout.task, "question") && same(&rollout.gold, "answers");
-        fits.then(|| Some(ItemResult::Scored(Box::new(rollout.clone()))))
+        fits.then(|| Some(ItemResult::Scored(Arc::new(rollout.clone()))))
     };
     (0..items.len()).map(result).collect()
 }
@@ -287,6 +287,7 @@ pub fn recorded_results(items: &EvalItems<'_>, rollouts: &[Rollout]) -> Option<V
 fn without_cost(known: &ItemResult) -> ItemResult {
     let mut result = known.clone();
     if let ItemResult::Scored(rollout) = &mut result {
+        let rollout = Arc::make_mut(rollout);
         rollout.usage = Usage::default();
         rollout.ms = 0;
     }

@@ -371,6 +371,10 @@ impl RunService for Engine {
         self.name.clone()
     }
 
+    fn glance(&self) -> RunState {
+        self.journal.with_state(RunState::glance)
+    }
+
     fn records(&self, after: u64) -> (Vec<Arc<Record>>, broadcast::Receiver<Arc<Record>>) {
         self.journal.records(after)
     }

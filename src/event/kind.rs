@@ -1,6 +1,7 @@
 //! The event enum: externally tagged, past tense, additive.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -84,7 +85,7 @@ impl EvalPurpose {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemResult {
-    Scored(Box<Rollout>),
+    Scored(Arc<Rollout>),
     /// Not answered after all retries: error text, redacted.
     Missing {
         item: String,

@@ -3,6 +3,7 @@
 
 mod codec;
 mod fold;
+mod glance;
 mod interventions;
 mod kind;
 mod state;
@@ -19,4 +20,4 @@ pub use state::{
     Analysis, BatchProbe, EvalOwner, EvalState, LogLine, ReviewEdit, ReviewState, RunInfo, RunState,
     RunStatus, SkillVersion, StageState, StepState,
 };
-pub use wire::{AckResult, Client, ClientLine, Command, HostLine, Live, PROTOCOL, WatchRole};
+pub use wire::{AckResult, Client, ClientLine, Command, HostLine, LONG_RUN, Live, PROTOCOL, WatchRole};

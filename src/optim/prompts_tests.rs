@@ -60,7 +60,7 @@ impl Material {
             task_type: text(),
             task: text(),
             gold: text(),
-            system_prompt: text(),
+            system_prompt: text().into(),
             user_prompt: format!("{} Where?", self.text),
             reply: text(),
             answer: text(),

@@ -1,5 +1,5 @@
-//! `snapshot.json`: the fold of a prefix of the journal, so that a long run opens fast. A cache: it is verified
-//! against the journal and ignored when anything does not fit; deleting it costs time only.
+//! `snapshot.json`: a glance at the fold of a prefix of the journal, so that a long run opens fast. A cache: it is
+//! verified against the journal and ignored when anything does not fit; deleting it costs time only.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::file::atomic_write;
+use super::journal::read_tail;
 use super::{RunDir, StoreError, read_records};
-use crate::event::{RunState, scan_after};
+use crate::event::RunState;
 
 /// Raised when the fold or its state changes its meaning without a new package version.
 const FOLD_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
@@ -29,14 +30,14 @@ struct Snapshot<S> {
     state: S,
 }
 
-/// Writes the snapshot of `state`, the fold of the first `covers` bytes of the journal.
+/// Writes a glance at `state`, the fold of the first `covers` bytes of the journal.
 ///
 /// # Errors
 /// The disk's.
 pub fn write_snapshot(run: &RunDir, state: &RunState, covers: u64) -> Result<(), StoreError> {
     let path = run.snapshot();
     let prefix = prefix_hash(&run.events(), covers).map_err(StoreError::io("read", &run.events()))?;
-    let snapshot = Snapshot { fold: FOLD_VERSION.to_owned(), covers, prefix, state };
+    let snapshot = Snapshot { fold: FOLD_VERSION.to_owned(), covers, prefix, state: state.glance() };
     let bytes =
         serde_json::to_vec(&snapshot).map_err(|source| StoreError::Encode { path: path.clone(), source })?;
     atomic_write(&path, &bytes)
@@ -44,7 +45,7 @@ pub fn write_snapshot(run: &RunDir, state: &RunState, covers: u64) -> Result<(),
 
 /// The snapshot's state and the number of journal bytes it covers; `None` when there is no snapshot that fits the
 /// journal.
-pub fn load_snapshot(run: &RunDir) -> Option<(RunState, u64)> {
+fn load_snapshot(run: &RunDir) -> Option<(RunState, u64)> {
     let bytes = fs::read(run.snapshot()).ok()?;
     let snapshot: Snapshot<RunState> = serde_json::from_slice(&bytes).ok()?;
     let fits =
@@ -52,27 +53,69 @@ pub fn load_snapshot(run: &RunDir) -> Option<(RunState, u64)> {
     fits.then_some((snapshot.state, snapshot.covers))
 }
 
-/// The state of a run as its files tell it: snapshot plus the journal's tail, or the whole journal.
+/// The state of a run as its whole journal tells it.
 ///
 /// # Errors
 /// A damaged journal, or the disk's.
 pub fn fold_run(run: &RunDir) -> Result<RunState, StoreError> {
-    let Some((mut state, covers)) = load_snapshot(run) else {
-        return Ok(RunState::fold(&read_records(run)?));
-    };
-    let path = run.events();
-    let mut bytes = Vec::new();
-    File::open(&path)
-        .and_then(|mut file| {
-            file.seek(SeekFrom::Start(covers))?;
-            file.read_to_end(&mut bytes)
-        })
-        .map_err(StoreError::io("read", &path))?;
-    let tail = scan_after(&bytes, state.seq).map_err(|problem| StoreError::Damaged { path, problem })?;
-    for record in &tail.records {
-        state.apply(record);
+    Ok(RunState::fold(&read_records(run)?))
+}
+
+/// A run at a glance ([`RunState::glance`]): by its snapshot, or by its whole journal.
+///
+/// # Errors
+/// A damaged journal, or the disk's.
+pub fn glance_run(run: &RunDir) -> Result<RunState, StoreError> {
+    let mut glance = RunGlance::start(run);
+    glance.catch_up(run)?;
+    Ok(glance.state)
+}
+
+/// The snapshot and the journal's tail; `None` when there is no snapshot that fits the journal.
+///
+/// # Errors
+/// A damaged journal, or the disk's.
+pub fn glance_snapshot(run: &RunDir) -> Result<Option<RunState>, StoreError> {
+    let Some((state, covers)) = load_snapshot(run) else { return Ok(None) };
+    let mut glance = RunGlance { state, covers };
+    glance.catch_up(run)?;
+    Ok(Some(glance.state))
+}
+
+/// A glance at a run that goes on: each look reads only what is new.
+#[derive(Clone, Debug, Default)]
+pub struct RunGlance {
+    pub state: RunState,
+    /// Bytes of the journal that `state` was made of.
+    covers: u64,
+}
+
+impl RunGlance {
+    /// Begins at the snapshot if there is one that fits.
+    pub fn start(run: &RunDir) -> Self {
+        load_snapshot(run).map_or_else(Self::default, |(state, covers)| Self { state, covers })
     }
-    Ok(state)
+
+    /// Bytes of the journal that were read.
+    pub fn covers(&self) -> u64 {
+        self.covers
+    }
+
+    /// Folds what the journal has got since.
+    ///
+    /// # Errors
+    /// A damaged journal, or the disk's.
+    pub fn catch_up(&mut self, run: &RunDir) -> Result<(), StoreError> {
+        let tail = read_tail(run, self.covers, self.state.seq)?;
+        for record in &tail.records {
+            self.state.apply(record);
+        }
+        self.covers += tail.valid_len as u64;
+        if !tail.records.is_empty() {
+            self.state = self.state.glance();
+        }
+        Ok(())
+    }
 }
 
 fn prefix_hash(journal: &Path, covers: u64) -> std::io::Result<String> {
@@ -119,12 +162,13 @@ mod tests {
         assert!(covers > 0);
         let whole = RunState::fold(&read_records(&run).unwrap());
         assert_eq!(whole.seq, 3);
+        assert_eq!(glance_run(&run).unwrap(), whole.glance());
         assert_eq!(fold_run(&run).unwrap(), whole);
         // A torn tail is passed over, as in the whole fold.
         let mut bytes = fs::read(run.events()).unwrap();
         bytes.extend_from_slice(b"{\"seq\":4");
         fs::write(run.events(), bytes).unwrap();
-        assert_eq!(fold_run(&run).unwrap(), whole);
+        assert_eq!(glance_run(&run).unwrap(), whole.glance());
     }
 
     #[test]
@@ -132,7 +176,7 @@ mod tests {
         let (_root, run) = run();
         let text = fs::read_to_string(run.snapshot()).unwrap();
         fs::write(run.snapshot(), text.replace("\"two\"", "\"from the snapshot\"")).unwrap();
-        assert_eq!(fold_run(&run).unwrap().logs[1].message, "from the snapshot");
+        assert_eq!(glance_run(&run).unwrap().logs[1].message, "from the snapshot");
     }
 
     #[test]
@@ -144,7 +188,7 @@ mod tests {
             fs::write(run.snapshot(), snapshot).unwrap();
             fs::write(run.events(), journal).unwrap();
             assert_eq!(load_snapshot(&run), None, "{why}");
-            assert_eq!(fold_run(&run).unwrap(), RunState::fold(&read_records(&run).unwrap()), "{why}");
+            assert_eq!(glance_run(&run).unwrap(), fold_run(&run).unwrap().glance(), "{why}");
         };
         stale(&snapshot, &journal.replace("two", "TWO"), "another journal");
         stale(&snapshot, &journal[..journal.find('\n').unwrap() + 1], "a shorter journal");

@@ -42,7 +42,7 @@ pub fn trajectory(item: &str, task: &str, gold: &str) -> Trajectory {
         task_type: "qa".into(),
         task: task.into(),
         gold: gold.into(),
-        system_prompt: String::new(),
+        system_prompt: Default::default(),
         user_prompt: task.into(),
         reply: "wrong".into(),
         answer: "wrong".into(),

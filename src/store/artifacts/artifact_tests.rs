@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ fn patch(content: &str) -> Patch {
 }
 
 fn rollout(item: &str, hard: f64) -> ItemResult {
-    ItemResult::Scored(Box::new(Rollout {
+    ItemResult::Scored(Arc::new(Rollout {
         turns: Vec::new(),
         item: item.into(),
         task_type: "city".into(),
