@@ -10,7 +10,7 @@ use crate::engine::{self, Continuation, RunService, now_ms};
 use crate::event::Record;
 use crate::store::foreign::ForeignRun;
 use crate::store::{RunDir, atomic_write, read_records};
-use crate::tui::{self, Alone, Exit, Identity, Options};
+use crate::tui::{self, Alone, Exit, Identity, Options, Wishes};
 
 /// Writes the resolved configuration into a run folder; its host reads it from there.
 pub fn write_config(run: &RunDir, config: &Config) -> Result<(), Failure> {
@@ -69,10 +69,10 @@ fn usage(error: anyhow::Error) -> Failure {
 }
 
 /// Runs the workbench on a connection until the user leaves it.
-pub async fn workbench(connection: Connection, read_only: bool) -> Result<(), Failure> {
+pub async fn workbench(connection: Connection, read_only: bool, wishes: Wishes) -> Result<(), Failure> {
     let client_id = format!("tui-{}-{}", std::process::id(), now_ms());
     let identity = Identity { name: author_here(), read_only, client_id };
-    let options = Options { identity, theme: None, services: Arc::new(Alone) };
+    let options = Options { identity, wishes, services: Arc::new(Alone) };
     match tui::run(connection.events, connection.commands, options).await {
         Ok(Exit::Left { run, ended: false }) => {
             output::note(&format!("left {run}; it goes on: planish attach {run}"));

@@ -4,6 +4,7 @@ use super::Failure;
 use super::locate::Root;
 use super::present::{View, present};
 use super::run::{Viewing, attach, options};
+use super::screen::Screen;
 use crate::client::{Target, open};
 
 #[derive(clap::Args)]
@@ -18,18 +19,21 @@ pub struct Args {
     /// Lines instead of the workbench
     #[arg(long)]
     plain: bool,
+    #[command(flatten)]
+    screen: Screen,
 }
 
 pub async fn run(args: Args) -> Result<u8, Failure> {
     let view = View::choose(args.plain, false);
+    let viewing = Viewing { screen: args.screen.clone(), ..Viewing::default() };
     let far = args.run.as_deref().and_then(Target::parse_ssh).transpose()?;
     if let Some(target) = far {
         let connection = open(target, options(view, args.read_only)).await?;
-        return present(connection, view, None, args.read_only, &Viewing::default()).await;
+        return present(connection, view, None, args.read_only, &viewing).await;
     }
     let run = match &args.run {
         Some(run) => args.root.find(run)?,
         None => args.root.latest()?,
     };
-    attach(run.path(), view, args.read_only, &Viewing::default()).await
+    attach(run.path(), view, args.read_only, &viewing).await
 }

@@ -14,6 +14,7 @@ mod import;
 mod import_config;
 mod import_run;
 mod json_lines;
+mod keys;
 mod launch;
 mod locate;
 mod ls;
@@ -27,6 +28,7 @@ mod resume;
 mod resume_from;
 mod run;
 pub mod run_setup;
+mod screen;
 mod schema;
 
 use std::process::ExitCode;
@@ -66,6 +68,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Print every configuration key with its type, default and meaning
     Schema(schema::Args),
+    /// List every action of the workbench with its keys
+    Keys(keys::Args),
     /// Serve scripted model replies on loopback, for tests
     MockServe(mock_serve::Args),
     /// The far end of `attach ssh://…`: a run's lines over stdio
@@ -98,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),
+        Command::Keys(args) => keys::run(&args),
         Command::MockServe(args) => block_on(mock_serve::run(args)),
         Command::Bridge(args) => block_on(bridge::run(args)),
         Command::Host(args) => host::run(&args),

@@ -48,7 +48,7 @@ pub async fn present(
 ) -> Result<u8, Failure> {
     match view {
         View::Workbench => {
-            assembly::workbench(connection, read_only).await?;
+            assembly::workbench(connection, read_only, (&viewing.screen).into()).await?;
             Ok(match run_dir {
                 Some(run_dir) => code_of_folder(run_dir, viewing.require_improvement)?,
                 None => exit::DONE,

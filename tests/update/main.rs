@@ -7,6 +7,7 @@ mod client;
 mod fixture;
 mod random;
 mod stages;
+mod surface;
 
 use client::{app, control, hear, key, played, press, text, welcome};
 use planish::domain::{Author, Decision, EditOp, ReviewClose, Skill, TimeoutPolicy};
