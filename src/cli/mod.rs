@@ -30,6 +30,7 @@ mod run;
 pub mod run_setup;
 mod screen;
 mod schema;
+mod settled;
 
 use std::process::ExitCode;
 

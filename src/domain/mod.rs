@@ -25,7 +25,7 @@ mod steer;
 mod turn;
 mod update;
 
-pub use analysis::{Brief, FailedAttempt, FailureNote, StepMemory, TokenUsage, Trajectory};
+pub use analysis::{Brief, FailedAttempt, FailureNote, ReviewerNote, StepMemory, TokenUsage, Trajectory};
 pub use bucket::{Bucket, TypeBuckets};
 pub use chat::{ChatReply, ChatRequest, FinishReason, Message, Prompt, Role, Sampling, Speaker, Usage};
 pub use edit::{Edit, EditOp, EditOutcome, EditReport, EditStatus, Patch, Priority, SourceType};
@@ -43,7 +43,7 @@ pub use machine::{GpuSample, MachineSample};
 pub use origin::{Continued, DoneStage, DoneStep, HeldSkill, Imported, Origin};
 pub use phase::Phase;
 pub use record::{ApplySummary, BatchRecord, StepRecord, StepRef};
-pub use review::{Author, Decision, ReviewClose, ReviewMode, TimeoutPolicy};
+pub use review::{Author, Decision, ReviewClose, ReviewComment, ReviewMode, TimeoutPolicy};
 pub use rollout::{Rollout, Score};
 pub use shared_text::SharedText;
 pub use skill::{Skill, skill_hash};

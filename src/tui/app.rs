@@ -25,6 +25,7 @@ use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
 use super::overlay::Overlay;
+use super::search::Search;
 use super::services::Told;
 use super::stages::Stage;
 use super::steer::Pending;
@@ -33,6 +34,7 @@ use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
 use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
+use crate::telemetry::Board;
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
 const IDLE_MS: u64 = 5_000;
@@ -103,8 +105,12 @@ pub struct App {
     pub run: String,
     pub last_seq: u64,
     pub clients: Vec<Client>,
+    /// The fold of the journal so far, while a glance at its end is shown.
+    history: Option<RunState>,
     pub live: LiveBoard,
     pub lines: JournalLines,
+    /// The numbers of the run.
+    pub board: Board,
     pub arrangement: Arrangement,
     /// `None`: the newest.
     pub stage: Option<Stage>,
@@ -119,6 +125,7 @@ pub struct App {
     pub config: ConfigView,
     pub overview: OverviewView,
     pub overlay: Option<Overlay>,
+    pub search: Option<Search>,
     pub toast: Option<Toast>,
     pub(super) pending: HashMap<String, Pending>,
     pub(super) commands: u64,
@@ -140,8 +147,10 @@ impl App {
             run: String::new(),
             last_seq: 0,
             clients: Vec::new(),
+            history: None,
             live: LiveBoard::default(),
             lines: JournalLines::default(),
+            board: Board::default(),
             arrangement: Arrangement {
                 focus: Pane::Steps,
                 main: Pane::Gate,
@@ -160,6 +169,7 @@ impl App {
             config: ConfigView::default(),
             overview: OverviewView::default(),
             overlay: None,
+            search: None,
             toast: None,
             pending: HashMap::new(),
             commands: 0,
@@ -170,6 +180,12 @@ impl App {
 
     /// One message in, the wanted effects out.
     pub fn update(&mut self, msg: Msg) -> Vec<Effect> {
+        let mut effects = self.take(msg);
+        effects.extend(self.want_series());
+        effects
+    }
+
+    fn take(&mut self, msg: Msg) -> Vec<Effect> {
         match msg {
             Msg::Tick(now) => {
                 self.tick(now);
@@ -229,6 +245,7 @@ impl App {
         self.stain(Dirty::Data);
         match told {
             Told::Runs(runs) => self.told_runs(runs),
+            Told::Series { run, series } => self.told_series(&run, series),
         }
     }
 
@@ -318,6 +335,14 @@ impl App {
                 self.run = run;
                 self.last_seq = last_seq;
             }
+            HostLine::Glance(state) => {
+                if self.state.seq == 0 {
+                    self.state = *state;
+                    self.history = Some(RunState::default());
+                    self.stain(Dirty::Input);
+                    return self.arrive();
+                }
+            }
             HostLine::Event(record) => return self.record(&record),
             HostLine::Live(live) => {
                 // Deltas of calls that are not on the screen change nothing there, but telling which are costs
@@ -327,6 +352,7 @@ impl App {
                 {
                     return Vec::new();
                 }
+                self.board.hear_live(&live, self.now);
                 self.live.hear(live, self.now);
             }
             HostLine::Clients(clients) => self.clients = clients,
@@ -339,7 +365,30 @@ impl App {
         Vec::new()
     }
 
+    /// Folds a record into the history behind the glance; the whole takes the glance's place once it is as far.
+    fn read_history(&mut self, record: &Record) {
+        let Some(history) = &mut self.history else { return };
+        history.apply(record);
+        self.lines.hear(record, self.last_seq);
+        if history.seq >= self.state.seq
+            && let Some(whole) = self.history.take()
+        {
+            self.state = whole;
+            self.stain(Dirty::Input);
+        }
+    }
+
+    /// How much of the history behind the glance has been read, in [0, 1].
+    pub fn history_read(&self) -> Option<f64> {
+        let history = self.history.as_ref()?;
+        Some(history.seq as f64 / self.state.seq.max(1) as f64)
+    }
+
     fn record(&mut self, record: &Record) -> Vec<Effect> {
+        if self.history.is_some() {
+            self.read_history(record);
+            return Vec::new();
+        }
         if record.seq <= self.state.seq {
             return Vec::new();
         }
@@ -349,6 +398,7 @@ impl App {
         }
         self.state.apply(record);
         self.live.settle(&record.event);
+        self.board.hear(record);
         self.lines.hear(record, self.last_seq);
         // Only news moves the screen: history that is still being read does not.
         match record.seq.cmp(&self.last_seq) {
@@ -377,6 +427,8 @@ impl App {
             Event::ReviewOpened { mode: ReviewMode::Manual, edits, .. } if !edits.is_empty() => {
                 (self.patch.edit, self.patch.anchor) = (0, Anchor::Edit);
                 self.patch.undo.clear();
+                self.patch.redo.clear();
+                self.patch.line_mode = None;
                 if idle {
                     self.stage = None;
                     self.focus(Pane::Patch);
@@ -455,7 +507,8 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Logs)
+        let listed = matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Curves);
+        listed || self.arrangement.focus.is_searched()
     }
 
     pub fn can_zoom(&self) -> bool {

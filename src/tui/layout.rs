@@ -105,6 +105,11 @@ impl Pane {
         matches!(self, Pane::Runs | Pane::Steps | Pane::Rollouts)
     }
 
+    /// Running text, which is searched where lists are filtered.
+    pub fn is_searched(self) -> bool {
+        matches!(self, Pane::Transcript | Pane::Logs)
+    }
+
     pub fn title(self) -> &'static str {
         self.scope().title()
     }

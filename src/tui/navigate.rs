@@ -111,6 +111,7 @@ impl App {
             Outcome::Prompted(Prompted::Reject { at, edits, expect_rev }, reason) => {
                 self.reject(at, &edits, &reason, expect_rev)
             }
+            Outcome::Prompted(Prompted::Comment { at, edit }, text) => self.comment(at, edit, &text),
             Outcome::Chosen(Chosen::Ruling { at }, index) => {
                 self.ask_why(at, index);
                 Vec::new()
@@ -118,6 +119,10 @@ impl App {
             Outcome::Prompted(Prompted::Ruling { at, ruling }, reason) => self.overrule(at, ruling, &reason),
             Outcome::Prompted(Prompted::Filter(pane), text) => {
                 self.set_filter(pane, text);
+                Vec::new()
+            }
+            Outcome::Prompted(Prompted::Search(pane), text) => {
+                self.start_search(pane, &text);
                 Vec::new()
             }
         }

@@ -79,12 +79,18 @@ pub enum Prompted {
         edits: Vec<usize>,
         expect_rev: u64,
     },
+    /// Words to the optimiser about an edit, or about the step.
+    Comment {
+        at: StepRef,
+        edit: Option<usize>,
+    },
     Filter(Pane),
     /// Why a setting is changed.
     Set {
         key: String,
         value: String,
     },
+    Search(Pane),
     /// Why the gate is overruled.
     Ruling {
         at: StepRef,

@@ -13,6 +13,7 @@ use super::plot::sparkline;
 use super::theme::{Role, Theme};
 use super::{header, help, overlay_view};
 use crate::plain::count;
+use crate::telemetry::{Smoothing, names};
 
 /// Draws `app` into all of `buf`, which must have the app's size and be empty.
 pub fn draw(app: &App, theme: &Theme, buf: &mut Buffer) {
@@ -89,16 +90,18 @@ fn tab_spans(app: &App, letters: usize) -> Vec<Span> {
 
 /// Last numbers with sparklines, so that curves are never quite hidden.
 fn status(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
-    let records = || app.state.steps.iter().filter_map(|step| step.record.as_ref());
-    let train: Vec<f64> = records().map(|record| record.rollout_hard).collect();
-    let select: Vec<f64> =
-        app.state.baseline_score.into_iter().chain(records().map(|record| record.current_score)).collect();
     let mut spans = vec![span(Role::Text, " ")];
-    for (name, values, role) in [("train", train, Role::Series1), ("select", select, Role::Series2)] {
+    for (name, series, role) in
+        [("train", names::TRAIN_HARD, Role::Series1), ("select", names::SELECT_CURRENT, Role::Series2)]
+    {
+        let Some(values) = app.board.series(series).map(|series| series.values(Smoothing::Off).values())
+        else {
+            continue;
+        };
         let Some(last) = values.last() else { continue };
         spans.push(span(Role::Dim, format!("{name} ")));
         spans.push(span(Role::Text, format!("{last:.3} ")));
-        spans.push(span(role, format!("{}   ", sparkline(&values, 8))));
+        spans.push(span(role, format!("{}   ", sparkline(values, 8))));
     }
     if let Some(best) = app.state.best_score {
         spans.push(span(Role::Dim, "best "));
@@ -164,6 +167,7 @@ fn hint_spans(app: &App, actions: &[Action]) -> Vec<Span> {
             {
                 "resume"
             }
+            Action::Global(GlobalAction::Filter) if app.arrangement.focus.is_searched() => "search",
             _ => spec.label,
         };
         out.push(span(Role::Key, keys));

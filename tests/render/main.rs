@@ -359,12 +359,15 @@ fn a_candidate_measured_in_part_is_shown_as_a_bound() {
 #[test]
 fn the_selection_curve_is_that_of_the_current_skill() {
     let app = played((120, 40), &fixture::two_steps());
-    assert!(text(&app).contains("select 0.517"), "step 2 was rejected at 0.467: {}", text(&app));
+    assert!(text(&app).contains("select 0.5167"), "step 2 was rejected at 0.467: {}", text(&app));
     let compact = text(&played((80, 24), &fixture::two_steps()));
     assert!(compact.contains("select 0.517"), "{compact}");
     let mut app = played((120, 40), &fixture::two_steps());
-    press(&mut app, "6hh");
-    assert!(text(&app).contains("select 0.517") && !text(&app).contains("select 0.467"));
+    press(&mut app, "6");
+    for _ in 0..2 {
+        key(&mut app, KeyCode::Left);
+    }
+    assert!(text(&app).contains("select 0.5167") && !text(&app).contains("select 0.467"));
 }
 
 #[test]
@@ -426,7 +429,10 @@ fn a_step_without_a_gate_says_what_happened() {
     let none =
         fixture::edits().into_iter().map(|edit| RejectedEdit { edit, reason: String::new(), by: None });
     let close = ReviewClose::Submitted { by: fixture::ann() };
-    rejected.push(10, Event::ReviewClosed { at, close, kept: Vec::new(), rejected: none.collect() });
+    rejected.push(
+        10,
+        Event::ReviewClosed { at, close, kept: Vec::new(), rejected: none.collect(), comments: Vec::new() },
+    );
     fixture::skip_step(&mut rejected, at, Verdict::SkipNoChange);
     assert!(gate(rejected, true).0.contains("step 3: skipped: every edit was rejected in the review"));
 
@@ -541,7 +547,10 @@ fn a_closed_review_says_how_it_ended() {
     let mut tape = fixture::reviewing();
     let close = ReviewClose::Submitted { by: Author("bob@pts/7".into()) };
     let at = fixture::step(3);
-    tape.push(5, Event::ReviewClosed { at, close, kept: fixture::edits(), rejected: Vec::new() });
+    tape.push(
+        5,
+        Event::ReviewClosed { at, close, kept: fixture::edits(), rejected: Vec::new(), comments: Vec::new() },
+    );
     let mut app = played((120, 40), &tape);
     press(&mut app, "4");
     let shown = text(&app);

@@ -10,7 +10,7 @@ use super::locate::Root;
 use super::{Failure, exit, output};
 use crate::config::nearest;
 use crate::plain::describe;
-use crate::store::{RunDir, fold_run, read_records};
+use crate::store::{RunDir, fold_run, glance_run, read_records};
 use crate::tui::actions;
 
 #[derive(clap::Args)]
@@ -94,7 +94,8 @@ async fn act(run: &RunDir, verb: Verb) -> Result<u8, Failure> {
         Verb::Submit(args) => steer::steer(run, steer::Wish::Submit { step: args.step }, &args.options).await,
         Verb::Do(args) => Box::pin(perform(run, args)).await,
         Verb::Show(args) => {
-            let summary = show::summary(run, &fold_run(run)?, args.content)?;
+            let state = if args.content { fold_run(run)? } else { glance_run(run)? };
+            let summary = show::summary(run, &state, args.content)?;
             if args.json {
                 output::json(&summary)?;
             } else {
