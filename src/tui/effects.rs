@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::editor::{Editing, Paging};
 use super::msg::{EditPurpose, Effect, Msg};
 use super::runtime::{Exit, News, Workbench, now_ms};
-use super::services::Ask;
+use super::services::{Ask, Opening};
 use super::settings::{Settings, ThemeChoice};
 use super::theme::Role;
 use crate::client::ClientEvent;
@@ -43,7 +43,13 @@ impl Workbench {
                     Ok(())
                 }
                 Effect::Open { run } => {
-                    self.open(run);
+                    let opening = Opening { read_only: self.app.identity.read_only, after_seq: 0 };
+                    self.open(Some(run.clone()), opening, Msg::Switched { run });
+                    Ok(())
+                }
+                Effect::Reconnect { read_only } => {
+                    let opening = Opening { read_only, after_seq: self.app.read_seq() };
+                    self.open(self.app.attached.clone(), opening, Msg::RoleTaken { read_only });
                     Ok(())
                 }
                 Effect::Copy(text) => self.terminal.screen.copy(&text),
@@ -66,7 +72,8 @@ impl Workbench {
                 }
                 Effect::Quit => {
                     let run = self.app.run_name().to_owned();
-                    self.exit = Some(Exit::Left { run, ended: self.app.ended() });
+                    let ended = self.app.ended() || !self.app.is_attached();
+                    self.exit = Some(Exit::Left { run, ended });
                     Ok(())
                 }
             };
@@ -80,15 +87,12 @@ impl Workbench {
     pub(super) fn take(&mut self, news: News) -> Option<Msg> {
         match news {
             News::Told(told) => Some(Msg::Told(*told)),
-            News::Opened { run, connection: Ok(connection) } => {
+            News::Opened { then, connection: Ok(connection) } => {
                 self.events = Some(connection.events);
                 self.commands = connection.commands;
-                Some(Msg::Switched { run })
+                Some(then)
             }
-            News::Opened { connection: Err(message), .. } => {
-                let line = HostLine::Error { message };
-                Some(Msg::Client(ClientEvent::Line(line)))
-            }
+            News::Opened { connection: Err(message), .. } => Some(Msg::NotOpened(message)),
         }
     }
 
@@ -98,12 +102,11 @@ impl Workbench {
         tokio::spawn(async move { drop(news.send(News::Told(Box::new(answer.await))).await) });
     }
 
-    fn open(&self, run: PathBuf) {
-        let (opening, news) =
-            (self.services.open(run.clone(), self.app.identity.read_only), self.news.0.clone());
+    fn open(&self, run: Option<PathBuf>, opening: Opening, then: Msg) {
+        let (opened, news) = (self.services.open(run, opening), self.news.0.clone());
         tokio::spawn(async move {
-            let connection = opening.await;
-            drop(news.send(News::Opened { run, connection }).await);
+            let connection = opened.await;
+            drop(news.send(News::Opened { then, connection }).await);
         });
     }
 

@@ -88,7 +88,10 @@ impl App {
         let steers = spec.steers;
         if steers && self.identity.read_only {
             let what = if spec.scope == Scope::Patch { "decide" } else { "steer" };
-            return self.say(Role::Warn, format!("read-only: attach without --read-only to {what}"));
+            return self.say(Role::Warn, format!("read-only: press gs to {what}"));
+        }
+        if steers && !self.is_attached() {
+            return self.say(Role::Warn, format!("{}: no run is attached", spec.label));
         }
         let why = if steers && self.ended() { "the run has ended" } else { "nothing here to do that to" };
         self.say(Role::Warn, format!("{}: {why}", spec.label));
@@ -103,6 +106,8 @@ impl App {
                 self.from_palette(action)
             }
             Outcome::Run(argued) => self.run_argued(argued),
+            Outcome::Launch(word) => self.launch_word(word),
+            Outcome::Resume(word) => self.resume_word(word),
             Outcome::Chosen(Chosen::Theme, index) => match theme_names().nth(index) {
                 Some((name, _)) => self.use_theme(ThemeChoice::Named(name.to_owned())),
                 None => Vec::new(),

@@ -4,9 +4,11 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use super::action::Action;
 use super::app::App;
+use super::form::{FormWord, LaunchForm};
 use super::input::Input;
 use super::layout::Pane;
 use super::palette::{Argued, Then, entries};
+use super::resume::{ResumePicker, ResumeWord};
 use crate::domain::{Ruling, StepRef};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -38,12 +40,20 @@ pub enum Overlay {
         input: Input,
         then: Prompted,
     },
+    /// A run is prepared.
+    Launch(Box<LaunchForm>),
+    /// A run is chosen to go on.
+    Resume(ResumePicker),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Confirmed {
     Stop,
-    Submit { at: StepRef },
+    /// A client that only watches begins to steer.
+    Steer,
+    Submit {
+        at: StepRef,
+    },
 }
 
 /// One line of an [`Overlay::Choice`].
@@ -108,9 +118,32 @@ pub enum Outcome {
     Chosen(Chosen, usize),
     Act(Action),
     Run(Argued),
+    Launch(FormWord),
+    Resume(ResumeWord),
+}
+
+impl Outcome {
+    /// The overlay stays where it is.
+    fn stays(&self) -> bool {
+        match self {
+            Outcome::Stay | Outcome::Launch(FormWord::Check | FormWord::Start) | Outcome::Resume(_) => true,
+            Outcome::Launch(FormWord::Leave)
+            | Outcome::Close
+            | Outcome::Confirmed(_)
+            | Outcome::Prompted(..)
+            | Outcome::Chosen(..)
+            | Outcome::Run(_)
+            | Outcome::Act(_) => false,
+        }
+    }
 }
 
 impl Overlay {
+    /// Something is chosen from the runs under the root.
+    pub fn lists_runs(&self) -> bool {
+        matches!(self, Overlay::Resume(_))
+    }
+
     pub fn paste(&mut self, text: &str) {
         match self {
             Overlay::Prompt { input, .. } => input.insert(text),
@@ -119,6 +152,8 @@ impl Overlay {
                 *selected = 0;
             }
             Overlay::Help { filter, typing: true, .. } => filter.insert(text),
+            Overlay::Launch(form) => form.paste(text),
+            Overlay::Resume(picker) => picker.paste(text),
             Overlay::Help { .. } | Overlay::Confirm { .. } | Overlay::Choice { .. } => {}
         }
     }
@@ -129,10 +164,15 @@ impl Overlay {
     }
 
     pub fn key(&mut self, key: KeyEvent, app: &App) -> Outcome {
+        if let Overlay::Launch(form) = self {
+            return form.key(key).map_or(Outcome::Stay, Outcome::Launch);
+        }
         if key.code == KeyCode::Esc && !self.steps_back() {
             return Outcome::Close;
         }
         match self {
+            Overlay::Launch(_) => {}
+            Overlay::Resume(picker) => return picker.key(key).map_or(Outcome::Stay, Outcome::Resume),
             Overlay::Help { top, filter, typing: typing @ true } => match key.code {
                 KeyCode::Esc => (*filter, *typing) = (Input::default(), false),
                 KeyCode::Enter => *typing = false,
@@ -211,8 +251,10 @@ impl App {
         if let Overlay::Help { top, filter, .. } = &mut overlay {
             *top = (*top).min(self.help_end(&filter.text()));
         }
-        if outcome == Outcome::Stay {
-            self.overlay = Some(overlay);
+        match overlay {
+            overlay if outcome.stays() => self.overlay = Some(overlay),
+            Overlay::Launch(form) => self.launch = Some(form),
+            _ => {}
         }
         Some(outcome)
     }

@@ -3,12 +3,12 @@
 use ratatui::layout::Rect;
 
 use super::app::App;
-use super::help;
 use super::keymap::written;
 use super::overlay::{Overlay, Question};
 use super::paint::{Canvas, Span, rows_of, span, wrap_spans};
 use super::palette::{Then, entries};
 use super::theme::Role;
+use super::{form_view, help};
 use crate::text::{fit, width};
 
 /// Columns of the help's box, and rows of its edges.
@@ -27,7 +27,7 @@ impl App {
     }
 }
 
-fn centered(area: Rect, columns: u16, rows: u16) -> Rect {
+pub fn centered(area: Rect, columns: u16, rows: u16) -> Rect {
     let (columns, rows) = (columns.min(area.width), rows.min(area.height));
     Rect {
         x: area.x + (area.width - columns) / 2,
@@ -126,6 +126,8 @@ pub fn draw(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) {
                 }
             }
         }
+        Overlay::Launch(form) => form_view::draw_launch(form, canvas),
+        Overlay::Resume(picker) => form_view::draw_resume(app, picker, canvas),
         Overlay::Prompt { title, hint, input, .. } => {
             let area = centered(screen, 72, 5);
             canvas.clear(area);
@@ -142,7 +144,7 @@ pub fn draw(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) {
 }
 
 /// The text with a reversed cell as cursor; the end of a long text stays in view.
-fn input_line(input: &super::input::Input, area: Rect, canvas: &mut Canvas<'_>) {
+pub fn input_line(input: &super::input::Input, area: Rect, canvas: &mut Canvas<'_>) {
     let (before, under, after) = input.around_cursor();
     let room = (area.width as usize).saturating_sub(4);
     let mut skip = 0;

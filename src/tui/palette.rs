@@ -10,6 +10,7 @@ use super::stages::Stage;
 use super::theme::Role;
 use crate::config::{find_key, keys, nearest};
 use crate::event::Command;
+use crate::tui::controls::global::GlobalAction;
 use crate::tui::input::Input;
 
 /// Completions shown for one word.
@@ -210,7 +211,12 @@ impl App {
             return None;
         }
         Some(if spec.steers && self.identity.read_only {
-            "read-only: attach without --read-only to steer".to_owned()
+            match self.keymap.first(Action::Global(GlobalAction::Steer)) {
+                Some(keys) => format!("read-only: press {keys} to steer"),
+                None => "read-only".to_owned(),
+            }
+        } else if spec.steers && !self.is_attached() {
+            "no run is attached".to_owned()
         } else if spec.steers && self.ended() {
             "the run has ended".to_owned()
         } else {

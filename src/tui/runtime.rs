@@ -38,6 +38,8 @@ pub struct Options {
     /// What the command line says about the screen.
     pub wishes: Wishes,
     pub services: Arc<dyn Services>,
+    /// Folder of the run that the connection leads to, if it is on this machine.
+    pub run_dir: Option<PathBuf>,
 }
 
 /// How the workbench was left.
@@ -49,16 +51,12 @@ pub enum Exit {
     Hangup,
 }
 
-/// Runs the workbench on this process's terminal until it is left. `events` feeds it; what people decide goes to
-/// `commands` as [`ClientLine::Command`].
+/// Runs the workbench on this process's terminal until it is left. The connection feeds it, and takes what people decide
+/// as [`ClientLine::Command`]; without one no run is attached.
 ///
 /// # Errors
 /// A theme that cannot be used, or a terminal that cannot be set up.
-pub async fn run(
-    events: mpsc::Receiver<ClientEvent>,
-    commands: mpsc::Sender<ClientLine>,
-    options: Options,
-) -> anyhow::Result<Exit> {
+pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Result<Exit> {
     let variable = |name: &str| std::env::var(name).ok();
     let depth = Depth::detect(
         variable("NO_COLOR").as_deref(),
@@ -78,8 +76,18 @@ pub async fn run(
     };
     install_panic_hook();
     let size = ratatui::crossterm::terminal::size().context("the size of the terminal is not known")?;
+    let mut app = App::new(options.identity, size, now_ms());
+    app.attached = options.run_dir;
+    let (events, commands) = match connection {
+        Some(connection) => (Some(connection.events), connection.commands),
+        None => {
+            app = app.unattached();
+            // Nobody takes commands from it.
+            (None, mpsc::channel(1).0)
+        }
+    };
     let mut workbench = Workbench {
-        app: App::new(options.identity, size, now_ms()),
+        app,
         theme: settings.theme.load(false, depth)?,
         depth,
         light: false,
@@ -90,7 +98,7 @@ pub async fn run(
         terminal: Terminal::enter().context("cannot set up the terminal")?,
         clock: FrameClock::new(settings.fps),
         acks,
-        events: Some(events),
+        events,
         commands,
         services: options.services,
         news: mpsc::channel(NEWS),
@@ -151,7 +159,11 @@ impl Signals {
 /// What a task of the loop came to.
 pub(super) enum News {
     Told(Box<Told>),
-    Opened { run: PathBuf, connection: Result<Connection, String> },
+    /// What is to be told once the connection is there.
+    Opened {
+        then: Msg,
+        connection: Result<Connection, String>,
+    },
 }
 
 /// What ended a wait.

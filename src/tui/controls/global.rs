@@ -46,6 +46,9 @@ pub enum GlobalAction {
     Back,
     Pause,
     Stop,
+    NewRun,
+    Resume,
+    Steer,
     Help,
     Palette,
     Theme,
@@ -95,6 +98,9 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
     Back          "view.back"            "back"      ["esc"]            None, false, always, "back out one level";
     Pause         "run.pause"            "pause"     ["p"]              Some("pause"), true, App::can_steer, "pause at the next boundary, or resume";
     Stop          "run.stop"             "stop run"  ["Q"]              Some("cancel"), true, App::can_steer, "stop the run (asks first; it stays resumable)";
+    NewRun        "run.new"              "new run"   ["g n"]            None, false, always, "start a new run by a form";
+    Resume        "run.resume"           "resume run" ["g r"]           None, false, always, "resume a run that was stopped, failed or killed";
+    Steer         "client.steer"         "steer"     ["g s"]            None, false, App::is_attached, "steer, where this client only watches; or only watch again";
     Help          "app.help"             "help"      ["?"]              None, false, always, "this help";
     Palette       "app.palette"          "commands"  [":"]              None, false, always, "all commands by name";
     Theme         "view.theme"           "theme"     ["g t"]            None, false, always, "choose the colours";
@@ -119,15 +125,20 @@ impl App {
             GlobalAction::Interrupt => {
                 self.surface.presses.clear();
                 self.surface.count = None;
-                if self.overlay.take().is_none() {
-                    return vec![Effect::Quit];
+                match self.overlay.take() {
+                    None => return vec![Effect::Quit],
+                    Some(Overlay::Launch(form)) => self.launch = Some(form),
+                    Some(_) => {}
                 }
             }
             GlobalAction::Suspend => return vec![Effect::Suspend],
             GlobalAction::Stop => self.confirm_stop(),
             GlobalAction::Pause => return self.toggle_pause(),
+            GlobalAction::NewRun => return self.open_launch_form(),
+            GlobalAction::Resume => return self.open_resume_picker(None),
+            GlobalAction::Steer => return self.ask_role(),
             GlobalAction::Help => {
-                self.overlay = Some(Overlay::Help { top: 0, filter: Input::default(), typing: false })
+                self.overlay = Some(Overlay::Help { top: 0, filter: Input::default(), typing: false });
             }
             GlobalAction::Palette => {
                 self.overlay = Some(Overlay::Palette { input: Input::default(), selected: 0 });
@@ -191,11 +202,11 @@ impl App {
     pub(in crate::tui) fn focus(&mut self, pane: Pane) {
         self.arrangement.focus = pane;
         match pane {
-            Pane::Patch | Pane::Gate | Pane::Transcript | Pane::Config | Pane::Overview => {
+            Pane::Runs | Pane::Patch | Pane::Gate | Pane::Transcript | Pane::Config | Pane::Overview => {
                 self.arrangement.main = pane;
             }
             Pane::Curves | Pane::Logs | Pane::Machine => self.arrangement.strip = pane,
-            Pane::Runs | Pane::Steps | Pane::Rollouts => {}
+            Pane::Steps | Pane::Rollouts => {}
         }
     }
 
@@ -222,6 +233,11 @@ impl App {
                     self.arrangement.main = Pane::Gate;
                 }
                 Pane::Steps => self.stage = None,
+                Pane::Runs if self.is_attached() => {
+                    self.arrangement.main = Pane::Gate;
+                    self.focus(Pane::Steps);
+                }
+                Pane::Runs => {}
                 _ => self.focus(Pane::Steps),
             }
         }
@@ -251,6 +267,10 @@ impl App {
         match pane {
             Pane::Rollouts => self.rollouts.selected = None,
             Pane::Logs => self.logs.follow = true,
+            Pane::Runs => {
+                self.runs.refilter(self.now);
+                self.runs.cursor = 0;
+            }
             _ => {}
         }
     }
