@@ -233,6 +233,7 @@ impl App {
             Told::Checked { draft, result } => return self.told_checked(&draft, result),
             Told::Started(result) => return self.told_started(result),
             Told::Changes { run, result } => self.told_changes(run, result),
+            Told::Retune { wanted, result } => self.told_retune(&wanted, result),
         }
         Vec::new()
     }
@@ -497,7 +498,7 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Logs)
+        matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Logs | Pane::Config)
     }
 
     pub fn can_zoom(&self) -> bool {

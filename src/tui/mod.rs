@@ -29,6 +29,7 @@ mod role;
 mod rows;
 mod runtime;
 mod services;
+mod sources;
 mod stages;
 mod steer;
 mod term;

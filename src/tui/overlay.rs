@@ -64,6 +64,8 @@ pub struct Choice {
 pub enum Chosen {
     /// One of [`Ruling::ALL`].
     Ruling { at: StepRef },
+    /// The new value of a setting: one of the words.
+    Setting { key: &'static str, words: &'static [&'static str] },
 }
 
 /// What a confirmation asks.
@@ -84,6 +86,12 @@ pub enum Prompted {
         expect_rev: u64,
     },
     Filter(Pane),
+    /// The new value of a setting.
+    Setting {
+        key: &'static str,
+    },
+    /// Why the drafted settings change.
+    Retune,
     /// Why the gate is overruled.
     Ruling {
         at: StepRef,

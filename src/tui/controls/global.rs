@@ -203,13 +203,13 @@ impl App {
             Pane::Runs => Some(&mut self.runs.filter),
             Pane::Rollouts => Some(&mut self.rollouts.filter),
             Pane::Logs => Some(&mut self.logs.filter),
+            Pane::Config => Some(&mut self.config.filter),
             Pane::Steps
             | Pane::Transcript
             | Pane::Patch
             | Pane::Gate
             | Pane::Curves
             | Pane::Machine
-            | Pane::Config
             | Pane::Overview => None,
         }
     }
@@ -221,6 +221,7 @@ impl App {
         match pane {
             Pane::Rollouts => self.rollouts.selected = None,
             Pane::Logs => self.logs.follow = true,
+            Pane::Config => self.config.cursor = 0,
             Pane::Runs => {
                 self.runs.refilter(self.now);
                 self.runs.cursor = 0;
