@@ -20,6 +20,7 @@ use crate::env::Task;
 use crate::event::WatchRole;
 use crate::optim::{Experience, Sizes, estimate};
 use crate::store::{RunDir, default_run_name, glance_run};
+use crate::telemetry;
 use crate::tui::{Ask, Checked, ConfigFile, Draft, Opening, Services, Told};
 
 /// Longest look at the root before what was found so far is told.
@@ -50,6 +51,14 @@ impl Services for Here {
                 move || Told::Runs(look(&catalog, &root, Some(LOOK_TIME))),
                 |why| Told::Runs(Err(why)),
             ),
+            Ask::Series { run } => {
+                let asked = run.clone();
+                let answer = move || {
+                    let series = RunDir::open(&run).and_then(|dir| telemetry::of_run(&dir));
+                    Told::Series { run, series: series.map_err(|error| error.to_string()) }
+                };
+                blocking(answer, |why| Told::Series { run: asked, series: Err(why) })
+            }
             Ask::Configs => {
                 blocking(move || Told::Configs(Ok(configs(&root))), |why| Told::Configs(Err(why)))
             }

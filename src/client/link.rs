@@ -30,7 +30,7 @@ pub struct Connection {
 /// later ones are [`ClientEvent::Lost`].
 pub async fn open(target: Target, options: ClientOptions) -> Result<Connection, ClientError> {
     let first = match (dial(&target, &options, options.after_seq, true).await?, &target) {
-        (Some((wire, welcome)), _) => Start::Host(wire, welcome),
+        (Some(host), _) => Start::Host(Box::new(host)),
         (None, Target::Folder(run_dir)) => read(run_dir, options.glance && options.after_seq == 0).await?,
         (None, Target::Ssh { .. }) => Start::Journal(Vec::new()),
     };
@@ -54,7 +54,7 @@ pub async fn open(target: Target, options: ClientOptions) -> Result<Connection, 
 
 /// What a link begins with.
 enum Start {
-    Host(Wire, Welcome),
+    Host(Box<(Wire, Welcome)>),
     /// A run without a host, read.
     Journal(Vec<Record>),
     /// A long run without a host, of which only a glance was taken yet.
@@ -79,7 +79,7 @@ struct Link {
 impl Link {
     async fn work(mut self, start: Start) -> Result<(), Abandoned> {
         let mut lost = match start {
-            Start::Host(wire, welcome) => Some(self.converse(wire, welcome).await?),
+            Start::Host(host) => Some(self.converse(host.0, host.1).await?),
             Start::Journal(records) => {
                 let last_seq = records.last().map_or(0, |record| record.seq);
                 self.deliver(ClientEvent::Line(self.journal_welcome(last_seq))).await?;

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ratatui::crossterm::event::KeyEventKind;
 use ratatui::layout::Rect;
@@ -20,11 +21,12 @@ use super::controls::runs::RunsView;
 use super::controls::transcript::TranscriptView;
 use super::form::LaunchForm;
 use super::journal_lines::JournalLines;
-use super::keymap::Press;
+use super::keymap::{Keymap, Press};
 use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
 use super::overlay::Overlay;
+use super::search::Search;
 use super::services::Told;
 use super::stages::Stage;
 use super::steer::Pending;
@@ -32,6 +34,7 @@ use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
 use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
+use crate::telemetry::Board;
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
 const IDLE_MS: u64 = 5_000;
@@ -56,6 +59,15 @@ pub enum Link {
         reason: String,
         since: u64,
     },
+}
+
+/// What the user or a slow line asks of the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prefs {
+    /// Few bytes: sparse markers, no moving marks, no syntax colour, no mouse.
+    pub low_bandwidth: bool,
+    /// Nothing moves by itself.
+    pub reduced_motion: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -88,6 +100,8 @@ impl Scroll {
 pub struct App {
     pub state: RunState,
     pub identity: Identity,
+    pub prefs: Prefs,
+    pub keymap: Arc<Keymap>,
     pub now: u64,
     pub size: (u16, u16),
     pub link: Link,
@@ -102,6 +116,8 @@ pub struct App {
     history: Option<RunState>,
     pub live: LiveBoard,
     pub lines: JournalLines,
+    /// The numbers of the run.
+    pub board: Board,
     pub arrangement: Arrangement,
     /// `None`: the newest.
     pub stage: Option<Stage>,
@@ -116,6 +132,7 @@ pub struct App {
     pub config: ConfigView,
     pub overview: OverviewView,
     pub overlay: Option<Overlay>,
+    pub search: Option<Search>,
     /// A launch form that was left without starting.
     pub(super) launch: Option<Box<LaunchForm>>,
     pub toast: Option<Toast>,
@@ -131,6 +148,8 @@ impl App {
         Self {
             state: RunState::default(),
             identity,
+            prefs: Prefs::default(),
+            keymap: Arc::default(),
             now,
             size,
             link: Link::Connecting,
@@ -142,6 +161,7 @@ impl App {
             history: None,
             live: LiveBoard::default(),
             lines: JournalLines::default(),
+            board: Board::default(),
             arrangement: Arrangement {
                 focus: Pane::Steps,
                 main: Pane::Gate,
@@ -160,6 +180,7 @@ impl App {
             config: ConfigView::default(),
             overview: OverviewView::default(),
             overlay: None,
+            search: None,
             launch: None,
             toast: None,
             presses: Vec::new(),
@@ -180,6 +201,12 @@ impl App {
 
     /// One message in, the wanted effects out.
     pub fn update(&mut self, msg: Msg) -> Vec<Effect> {
+        let mut effects = self.take(msg);
+        effects.extend(self.want_series());
+        effects
+    }
+
+    fn take(&mut self, msg: Msg) -> Vec<Effect> {
         match msg {
             Msg::Tick(now) => {
                 self.tick(now);
@@ -228,6 +255,7 @@ impl App {
 
     fn told(&mut self, told: Told) -> Vec<Effect> {
         match told {
+            Told::Series { run, series } => return self.told_series(&run, series),
             Told::Runs(runs) => return self.told_runs(runs),
             Told::Configs(files) => self.told_configs(files),
             Told::Checked { draft, result } => return self.told_checked(&draft, result),
@@ -244,6 +272,8 @@ impl App {
         fresh.run = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         fresh.attached = Some(run);
         fresh.arrangement.strip = self.arrangement.strip;
+        fresh.prefs = self.prefs;
+        fresh.keymap = Arc::clone(&self.keymap);
         fresh.runs = std::mem::take(&mut self.runs);
         fresh.launch = self.launch.take();
         fresh.commands = self.commands;
@@ -342,6 +372,7 @@ impl App {
                 {
                     return Vec::new();
                 }
+                self.board.hear_live(&live, self.now);
                 self.live.hear(live, self.now);
             }
             HostLine::Clients(clients) => self.clients = clients,
@@ -358,6 +389,7 @@ impl App {
     fn read_history(&mut self, record: &Record) {
         let Some(history) = &mut self.history else { return };
         history.apply(record);
+        self.board.hear(record);
         self.lines.hear(record, self.last_seq);
         if history.seq >= self.state.seq
             && let Some(whole) = self.history.take()
@@ -392,6 +424,7 @@ impl App {
         }
         self.state.apply(record);
         self.live.settle(&record.event);
+        self.board.hear(record);
         self.lines.hear(record, self.last_seq);
         // Only news moves the screen: history that is still being read does not.
         match record.seq.cmp(&self.last_seq) {
@@ -420,6 +453,8 @@ impl App {
             Event::ReviewOpened { mode: ReviewMode::Manual, edits, .. } if !edits.is_empty() => {
                 (self.patch.edit, self.patch.anchor) = (0, Anchor::Edit);
                 self.patch.undo.clear();
+                self.patch.redo.clear();
+                self.patch.line_mode = None;
                 if idle {
                     self.stage = None;
                     self.focus(Pane::Patch);
@@ -498,7 +533,9 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Logs | Pane::Config)
+        let listed =
+            matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config);
+        listed || self.arrangement.focus.is_searched()
     }
 
     pub fn can_zoom(&self) -> bool {

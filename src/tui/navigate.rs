@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::action::{Action, Scope, Spec, spec};
 use super::app::App;
 use super::controls::global::GlobalAction;
-use super::keymap::{Match, Press, lookup};
+use super::keymap::{Match, Press};
 use super::msg::Effect;
 use super::overlay::{Chosen, Outcome, Prompted};
 use super::theme::Role;
@@ -27,7 +27,7 @@ impl App {
         }
         let Some(press) = Press::of(key) else { return Vec::new() };
         self.presses.push(press);
-        match lookup(self.arrangement.focus.scope(), &self.presses) {
+        match self.keymap.lookup(self.arrangement.focus.scope(), &self.presses) {
             Match::Prefix => Vec::new(),
             Match::None => {
                 self.presses.clear();
@@ -69,6 +69,7 @@ impl App {
             Outcome::Prompted(Prompted::Reject { at, edits, expect_rev }, reason) => {
                 self.reject(at, &edits, &reason, expect_rev)
             }
+            Outcome::Prompted(Prompted::Comment { at, edit }, text) => self.comment(at, edit, &text),
             Outcome::Chosen(Chosen::Ruling { at }, index) => {
                 self.ask_why(at, index);
                 Vec::new()
@@ -84,6 +85,10 @@ impl App {
             Outcome::Prompted(Prompted::Retune, reason) => self.send_draft(&reason),
             Outcome::Prompted(Prompted::Filter(pane), text) => {
                 self.set_filter(pane, text);
+                Vec::new()
+            }
+            Outcome::Prompted(Prompted::Search(pane), text) => {
+                self.start_search(pane, &text);
                 Vec::new()
             }
         }

@@ -85,6 +85,11 @@ pub enum Prompted {
         edits: Vec<usize>,
         expect_rev: u64,
     },
+    /// Words to the optimiser about an edit, or about the step.
+    Comment {
+        at: StepRef,
+        edit: Option<usize>,
+    },
     Filter(Pane),
     /// The new value of a setting.
     Setting {
@@ -92,6 +97,7 @@ pub enum Prompted {
     },
     /// Why the drafted settings change.
     Retune,
+    Search(Pane),
     /// Why the gate is overruled.
     Ruling {
         at: StepRef,

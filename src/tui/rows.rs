@@ -115,8 +115,10 @@ impl App {
             rows.extend(step.rollouts.iter().rev().map(|result| Row::of_result("train", result)));
         }
         let filter = self.rollouts.filter.to_lowercase();
+        let only = self.rollouts.only.as_ref();
         rows.retain(|row| {
-            (!self.rollouts.failures_only || !row.passed())
+            only.is_none_or(|only| only.iter().any(|item| item == row.item))
+                && (!self.rollouts.failures_only || !row.passed())
                 && (filter.is_empty() || row.item.to_lowercase().contains(&filter))
         });
         rows

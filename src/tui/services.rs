@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -10,12 +11,17 @@ use serde_json::Value;
 use crate::client::{Connection, Listing};
 use crate::domain::Retuned;
 use crate::optim::{Estimate, Experience};
+use crate::telemetry::Board;
 
 /// A question; its answer comes as [`super::Msg::Told`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ask {
     /// The runs under the root.
     Runs,
+    /// The curves of a run.
+    Series {
+        run: PathBuf,
+    },
     /// Configurations that a run can start from.
     Configs,
     /// Whether a run could start like this, and what it would do.
@@ -38,6 +44,10 @@ pub enum Ask {
 /// The answer to an [`Ask`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
+    Series {
+        run: PathBuf,
+        series: Result<Arc<Board>, String>,
+    },
     Runs(Result<Listing, String>),
     Configs(Result<Vec<ConfigFile>, String>),
     /// Complaints one by one.
@@ -113,6 +123,7 @@ impl Services for Alone {
     fn answer(&self, ask: Ask) -> BoxFuture<'static, Told> {
         const WHY: &str = "only this run is known here; `planish` without a run shows all";
         let told = match ask {
+            Ask::Series { run } => Told::Series { run, series: Err(WHY.into()) },
             Ask::Runs => Told::Runs(Err(WHY.into())),
             Ask::Configs => Told::Configs(Err(WHY.into())),
             Ask::Check(draft) => Told::Checked { draft, result: Err(vec![WHY.into()]) },

@@ -5,7 +5,9 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod logs;
 mod random;
+mod review;
 mod stages;
 
 use client::{app, control, hear, key, played, press, text, welcome};
@@ -275,9 +277,9 @@ fn a_conflict_names_the_first_and_leaves_nothing_to_undo() {
 fn what_is_on_its_way_is_marked_until_it_is_answered() {
     let mut app = reviewing();
     let effects = press(&mut app, "a");
-    assert!(text(&app).contains("1 ⋯ replace"));
+    assert!(text(&app).contains("1 [⋯] replace"));
     applied(&mut app, &effects);
-    assert!(text(&app).contains("1 ✓ replace"));
+    assert!(text(&app).contains("1 [✓] replace"));
 }
 
 #[test]
@@ -303,18 +305,18 @@ fn a_read_only_client_gives_no_command_and_says_why() {
         hear(&mut app, line);
     }
     assert_eq!(app.arrangement.focus, Pane::Patch, "the open review is shown");
-    assert!(text(&app).contains("1 · replace"));
-    for keys in ["a", "x", "A", "X", "e", "u", "\n"] {
+    assert!(text(&app).contains("1 [ ] replace"));
+    for keys in ["a", "x", "A", "X", "e", "u", " ", "c", "C", "\n"] {
         app.toast = None;
         let effects = if keys == "\n" { key(&mut app, KeyCode::Enter) } else { press(&mut app, keys) };
         assert_eq!(effects, []);
         assert!(app.overlay.is_none());
         let said = app.toast.clone().unwrap().text;
-        assert_eq!(said, "read-only: attach without --read-only to decide", "{keys}");
+        assert_eq!(said, "read-only: press gs to decide", "{keys}");
     }
     for keys in ["p", "Q"] {
         assert_eq!(press(&mut app, keys), []);
-        assert_eq!(app.toast.clone().unwrap().text, "read-only: attach without --read-only to steer");
+        assert_eq!(app.toast.clone().unwrap().text, "read-only: press gs to steer");
     }
 }
 
@@ -539,8 +541,8 @@ fn edits_that_hide_characters_say_so() {
     let row = |app: &App, number: &str| {
         text(app).lines().find(|line| line.contains(number)).map(str::to_owned).unwrap()
     };
-    assert!(row(&app, " 2 · append").contains("hides 6 control characters"));
-    assert!(!row(&app, " 1 · append").contains("hides"));
+    assert!(row(&app, " 2 [ ] append").contains("hides 6 control characters"));
+    assert!(!row(&app, " 1 [ ] append").contains("hides"));
     let detail = "the text applied is not just what is shown";
     assert!(!text(&app).contains(detail));
     press(&mut app, "J");
@@ -548,7 +550,7 @@ fn edits_that_hide_characters_say_so() {
     // What counts is the text as amended.
     let decision = Decision::Amend { content: "- Be kind.\u{200b}".into(), reason: String::new() };
     next_event(&mut app, Event::EditDecided { at, edit: 1, decision, by: fixture::ann(), rev: 50 });
-    assert!(row(&app, " 2 ✎ append").contains("hides 1 control character "));
+    assert!(row(&app, " 2 [✎] append").contains("hides 1 control character "));
 }
 
 #[test]
@@ -605,19 +607,6 @@ fn filters_and_failures() {
     assert_eq!(app.rows().len(), 1);
     key(&mut app, KeyCode::Esc);
     assert_eq!(app.rows().len(), 20);
-}
-
-#[test]
-fn logs_follow_until_somebody_reads_up() {
-    let mut app = reviewing();
-    press(&mut app, "8z");
-    text(&app);
-    press(&mut app, "kkk");
-    assert!(!app.logs.follow);
-    let shown = text(&app);
-    assert!(shown.contains("↓ 3 more"), "{shown}");
-    press(&mut app, "G");
-    assert!(app.logs.follow);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::tui::input::Input;
 use crate::tui::layout::{Class, Pane};
 use crate::tui::msg::{Dirty, Effect};
 use crate::tui::overlay::{Overlay, Prompted};
+use crate::tui::search::{Pattern, Search};
 use crate::tui::theme::Role;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,7 +39,10 @@ pub enum GlobalAction {
     Zoom,
     FlipStrip,
     Filter,
+    NextMatch,
+    PreviousMatch,
     Copy,
+    CopyMore,
     Back,
     Pause,
     Stop,
@@ -82,8 +86,11 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
     Follow        "view.follow"          "follow"    ["f"]              None, false, always, "follow what happens now";
     Zoom          "view.zoom"            "zoom"      ["z", "+", "_"]    None, false, App::can_zoom, "give the pane the whole screen, or back";
     FlipStrip     "view.flip"            "curves/logs" ["@"]              None, false, always, "flip the bottom strip: curves or logs";
-    Filter        "view.filter"          "filter"    ["/"]              None, false, App::can_filter, "filter rollouts or logs by text";
+    Filter        "view.filter"          "filter"    ["/"]              None, false, App::can_filter, "filter a list, or search a text";
+    NextMatch     "view.next-match"      "match"     ["n"]              None, false, App::has_search, "next match of the search";
+    PreviousMatch "view.previous-match"  "match before" ["N"]           None, false, App::has_search, "match before";
     Copy          "view.copy"            "copy"      ["y"]              None, false, always, "copy what is shown (OSC 52)";
+    CopyMore      "view.copy-more"       "copy all"  ["Y"]              None, false, always, "copy it with all that belongs to it";
     Back          "view.back"            "back"      ["esc"]            None, false, always, "back out one level";
     Pause         "run.pause"            "pause"     ["p"]              Some("pause"), true, App::can_steer, "pause at the next boundary, or resume";
     Stop          "run.stop"             "stop run"  ["Q"]              Some("cancel"), true, App::can_steer, "stop the run (asks first; it stays resumable)";
@@ -151,7 +158,10 @@ impl App {
             GlobalAction::Follow => self.follow(),
             GlobalAction::FlipStrip => self.flip_strip(),
             GlobalAction::Filter => self.ask_filter(),
-            GlobalAction::Copy => return self.copy(),
+            GlobalAction::NextMatch => self.go_to_match(true),
+            GlobalAction::PreviousMatch => self.go_to_match(false),
+            GlobalAction::Copy => return self.copy(self.copied_text()),
+            GlobalAction::CopyMore => return self.copy(self.copied_with_context()),
             GlobalAction::Repaint => self.stain(Dirty::Repaint),
         }
         Vec::new()
@@ -171,13 +181,18 @@ impl App {
 
     fn back(&mut self) {
         let focus = self.arrangement.focus;
-        if let Some(filter) = self.filter_of(focus)
-            && !filter.is_empty()
-        {
-            filter.clear();
-            if focus == Pane::Runs {
-                self.runs.refilter(self.now);
-            }
+        if focus == Pane::Curves && self.back_in_curves() {
+            // Back to the grid.
+        } else if self.search_in(focus).is_some() {
+            self.search = None;
+            self.logs.found = None;
+        } else if self.filter_of(focus).is_some_and(|filter| !filter.is_empty()) {
+            self.set_filter(focus, String::new());
+        } else if focus == Pane::Patch && self.patch.line_mode.take().is_some() {
+            // Out of the lines, back to the edits.
+        } else if focus == Pane::Rollouts && self.rollouts.only.take().is_some() {
+            self.rollouts.selected = None;
+            self.focus(Pane::Patch);
         } else if self.arrangement.zoom {
             self.arrangement.zoom = false;
         } else {
@@ -202,15 +217,12 @@ impl App {
         match pane {
             Pane::Runs => Some(&mut self.runs.filter),
             Pane::Rollouts => Some(&mut self.rollouts.filter),
+            Pane::Curves => Some(&mut self.curves.filter),
             Pane::Logs => Some(&mut self.logs.filter),
             Pane::Config => Some(&mut self.config.filter),
-            Pane::Steps
-            | Pane::Transcript
-            | Pane::Patch
-            | Pane::Gate
-            | Pane::Curves
-            | Pane::Machine
-            | Pane::Overview => None,
+            Pane::Steps | Pane::Transcript | Pane::Patch | Pane::Gate | Pane::Machine | Pane::Overview => {
+                None
+            }
         }
     }
 
@@ -274,7 +286,7 @@ impl App {
 
     fn follow(&mut self) {
         match self.arrangement.focus {
-            Pane::Logs => self.logs.follow = !self.logs.follow,
+            Pane::Logs => self.follow_logs(),
             Pane::Transcript => self.transcript.follow = !self.transcript.follow,
             _ => {
                 self.stage = None;
@@ -297,6 +309,14 @@ impl App {
 
     fn ask_filter(&mut self) {
         let pane = self.arrangement.focus;
+        if pane.is_searched() {
+            let text = self.search_in(pane).map(|search| search.pattern.text.clone()).unwrap_or_default();
+            let title = format!("Search {}", pane.title().to_lowercase());
+            let hint = "in any case, unless it has a capital letter · n and N go on";
+            let then = Prompted::Search(pane);
+            self.overlay = Some(Overlay::Prompt { title, hint, input: Input::of(&text), then });
+            return;
+        }
         let Some(text) = self.filter_of(pane).map(|filter| filter.clone()) else { return };
         let title = format!("Filter {}", pane.title().to_lowercase());
         let hint = "part of the text · empty shows all";
@@ -304,14 +324,45 @@ impl App {
             Some(Overlay::Prompt { title, hint, input: Input::of(&text), then: Prompted::Filter(pane) });
     }
 
-    fn copy(&mut self) -> Vec<Effect> {
-        let text = self.copied_text();
+    /// The search of a pane, if that is what was searched last.
+    pub(in crate::tui) fn search_in(&self, pane: Pane) -> Option<&Search> {
+        self.search.as_ref().filter(|search| search.pane == pane)
+    }
+
+    pub fn has_search(&self) -> bool {
+        self.search_in(self.arrangement.focus).is_some()
+    }
+
+    pub(in crate::tui) fn start_search(&mut self, pane: Pane, text: &str) {
+        self.search = Pattern::of(text).map(|pattern| Search { pane, pattern, found: None });
+        self.logs.found = None;
+        self.go_to_match(true);
+    }
+
+    fn go_to_match(&mut self, forward: bool) {
+        let found = match self.search.as_ref().map(|search| search.pane) {
+            Some(Pane::Logs) => self.search_logs(forward),
+            _ => None,
+        };
+        if let Some(search) = &mut self.search {
+            search.found = found;
+        }
+    }
+
+    fn copy(&mut self, text: String) -> Vec<Effect> {
         if text.is_empty() {
             self.say(Role::Warn, "copy: nothing here to copy");
             return Vec::new();
         }
         self.say(Role::Dim, format!("copied {} characters (OSC 52)", text.chars().count()));
         vec![Effect::Copy(text)]
+    }
+
+    fn copied_with_context(&self) -> String {
+        match self.arrangement.focus {
+            Pane::Logs => self.copied_page_of_logs(),
+            _ => self.copied_text(),
+        }
     }
 
     fn copied_text(&self) -> String {

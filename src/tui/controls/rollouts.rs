@@ -32,6 +32,8 @@ pub struct RolloutsView {
     pub selected: Option<String>,
     pub filter: String,
     pub failures_only: bool,
+    /// Only these items: those that motivated an edit.
+    pub only: Option<Vec<String>>,
 }
 
 impl App {

@@ -1,7 +1,10 @@
 //! One file per pane: each draws what the app holds into a rectangle and changes nothing.
 
+mod chart;
 mod config;
 mod curves;
+mod diff;
+mod edit_lines;
 mod gate;
 mod logs;
 mod machine;
@@ -38,6 +41,22 @@ pub fn draw(app: &App, pane: Pane, area: Rect, canvas: &mut Canvas<'_>) {
         Pane::Gate => gate::draw(app, area, canvas),
         Pane::Curves => curves::draw(app, area, canvas),
         Pane::Logs => logs::draw(app, area, canvas),
+    }
+}
+
+/// Where [`frame`] leaves room.
+fn inside(app: &App, area: Rect) -> Rect {
+    match Class::of(app.size.0, app.size.1) {
+        Class::Standard | Class::Wide if area.width < 4 || area.height < 2 => Rect::ZERO,
+        Class::Standard | Class::Wide => {
+            Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
+        }
+        Class::Tiny | Class::Compact => Rect {
+            x: area.x + 1,
+            y: area.y + 1,
+            width: area.width.saturating_sub(2),
+            height: area.height.saturating_sub(1),
+        },
     }
 }
 

@@ -22,7 +22,10 @@ const APART: [&str; 4] = ["deep", "prev", "curr", "current"];
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let rows = app.rows();
-    let mut info = vec![span(Role::Dim, app.stage_name())];
+    let mut info = vec![match &app.rollouts.only {
+        Some(_) => span(Role::Warn, format!("behind edit {}", app.patch.edit + 1)),
+        None => span(Role::Dim, app.stage_name()),
+    }];
     if app.rollouts.failures_only {
         info.push(span(Role::Warn, " failures"));
     }
@@ -36,6 +39,7 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     if rows.is_empty() {
         let words = match app.shown_stage() {
             None => waiting_words(app),
+            Some(_) if app.rollouts.only.is_some() => "Those rollouts are not of this stage. esc goes back.",
             Some(_) if app.rollouts.failures_only || !app.rollouts.filter.is_empty() => "Nothing matches.",
             Some(_) => "No rollout yet.",
         };
