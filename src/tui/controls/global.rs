@@ -250,13 +250,10 @@ impl App {
             Pane::Rollouts => Some(&mut self.rollouts.filter),
             Pane::Curves => Some(&mut self.curves.filter),
             Pane::Logs => Some(&mut self.logs.filter),
-            Pane::Steps
-            | Pane::Transcript
-            | Pane::Patch
-            | Pane::Gate
-            | Pane::Machine
-            | Pane::Config
-            | Pane::Overview => None,
+            Pane::Config => Some(&mut self.config.filter),
+            Pane::Steps | Pane::Transcript | Pane::Patch | Pane::Gate | Pane::Machine | Pane::Overview => {
+                None
+            }
         }
     }
 
@@ -267,6 +264,7 @@ impl App {
         match pane {
             Pane::Rollouts => self.rollouts.selected = None,
             Pane::Logs => self.logs.follow = true,
+            Pane::Config => self.config.cursor = 0,
             Pane::Runs => {
                 self.runs.refilter(self.now);
                 self.runs.cursor = 0;
