@@ -1,7 +1,7 @@
 //! The app: all state of the screen and `update(msg) -> effects`, pure and synchronous. It folds the run's events
 //! itself; it does no IO, reads no clock and draws nothing.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -26,7 +26,7 @@ use super::msg::{Dirty, Effect, Msg};
 use super::overlay::Overlay;
 use super::search::Search;
 use super::services::Told;
-use super::stages::Stage;
+use super::stages::{Stage, StageList};
 use super::steer::Pending;
 use super::theme::Role;
 use crate::client::ClientEvent;
@@ -108,6 +108,7 @@ pub struct App {
     pub overlay: Option<Overlay>,
     pub search: Option<Search>,
     pub toast: Option<Toast>,
+    pub(super) stage_list: RefCell<StageList>,
     pub(super) presses: Vec<Press>,
     pub(super) pending: HashMap<String, Pending>,
     pub(super) commands: u64,
@@ -148,6 +149,7 @@ impl App {
             overlay: None,
             search: None,
             toast: None,
+            stage_list: RefCell::default(),
             presses: Vec::new(),
             pending: HashMap::new(),
             commands: 0,
@@ -317,6 +319,7 @@ impl App {
         }
         self.state.apply(record);
         self.live.settle(&record.event);
+        self.adopt_result(&record.event);
         self.lines.hear(record, self.last_seq);
         // Only news moves the screen: history that is still being read does not.
         match record.seq.cmp(&self.last_seq) {
@@ -423,7 +426,10 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        self.arrangement.focus.is_searched() || matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts)
+        let focus = self.arrangement.focus;
+        // Two replies beside each other are not one text.
+        let compares = focus == Pane::Transcript && self.transcript.compared.is_some();
+        (focus.is_searched() && !compares) || matches!(focus, Pane::Runs | Pane::Rollouts)
     }
 
     pub fn can_zoom(&self) -> bool {

@@ -69,7 +69,7 @@ impl App {
             }
             Outcome::Prompted(Prompted::Ruling { at, ruling }, reason) => self.overrule(at, ruling, &reason),
             Outcome::Prompted(Prompted::Filter(pane), text) => {
-                self.set_filter(pane, text);
+                self.set_filter(pane, &text);
                 Vec::new()
             }
             Outcome::Prompted(Prompted::Search(pane), text) => {

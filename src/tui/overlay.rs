@@ -39,7 +39,14 @@ pub enum Overlay {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Confirmed {
     Stop,
-    Submit { at: StepRef },
+    Submit {
+        at: StepRef,
+    },
+    /// The call under way at `path`, for `item`.
+    CancelCall {
+        path: String,
+        item: String,
+    },
 }
 
 /// One line of an [`Overlay::Choice`].

@@ -234,6 +234,15 @@ impl App {
                 details: self.submitted_decisions(*at),
                 verb: "submit",
             },
+            Confirmed::CancelCall { path, item } => Question {
+                title: format!("Cancel the call for {item}?"),
+                details: vec![
+                    path.clone(),
+                    String::new(),
+                    "Its item counts as missing: not as a failure. What it has streamed is lost.".to_owned(),
+                ],
+                verb: "cancel the call",
+            },
             Confirmed::Stop => Question {
                 title: format!("Stop run {}?", self.run_name()),
                 details: vec![
@@ -273,6 +282,7 @@ impl App {
     pub(super) fn confirmed(&mut self, what: Confirmed) -> Vec<Effect> {
         let at = match what {
             Confirmed::Stop => return vec![self.send(Command::Cancel, None, "stop".to_owned())],
+            Confirmed::CancelCall { path, .. } => return self.cancel_call(path),
             Confirmed::Submit { at } => at,
         };
         if self.state.open_review().is_none_or(|(open, _)| open != at) {

@@ -1,5 +1,6 @@
 //! One file per pane: each draws what the app holds into a rectangle and changes nothing.
 
+mod comparison;
 mod config;
 mod curves;
 mod gate;

@@ -53,8 +53,7 @@ fn detail(app: &App, stage: Stage) -> Vec<Span> {
         Stage::Between { epoch, kind } => return between_detail(app, epoch, kind),
         Stage::Baseline | Stage::FinalSelection | Stage::Test => return Vec::new(),
     };
-    let step = app.state.steps.iter().find(|step| step.at.step == number);
-    let Some(step) = step else { return Vec::new() };
+    let Some(step) = app.step(number) else { return Vec::new() };
     let Some(record) = &step.record else { return Vec::new() };
     let part = step.gate.as_ref().and_then(|gate| measured_part(&gate.candidate));
     vec![
@@ -94,7 +93,7 @@ fn stage_line(app: &App, stage: Stage) -> Vec<Span> {
                 span(role, format!("{:>+8.3}", outcome.delta)),
             ]
         }
-        Stage::Step(number) => match app.state.steps.iter().find(|step| step.at.step == number) {
+        Stage::Step(number) => match app.step(number) {
             Some(step) => step_line(app, step),
             None => Vec::new(),
         },
