@@ -16,7 +16,7 @@ pub enum Decision {
         #[serde(default)]
         reason: String,
     },
-    /// Accept with other text: replaces the edit's `content`.
+    /// Accept with other text, which takes the place of the edit's `content`; see [`super::Edit::amended`].
     Amend {
         content: String,
         #[serde(default)]
@@ -30,6 +30,15 @@ pub enum ReviewMode {
     #[default]
     Auto,
     Manual,
+}
+
+/// Words of a reviewer for the optimizer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewComment {
+    /// The edit it is about, from 0; `None`: the step as a whole.
+    pub edit: Option<usize>,
+    pub text: String,
+    pub by: Author,
 }
 
 /// What happens to undecided edits when a manual review times out.

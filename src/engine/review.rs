@@ -6,14 +6,19 @@ use super::Stop;
 use super::calls::Workshop;
 use super::journal::now_ms;
 use crate::config::ReviewConfig;
-use crate::domain::{Decision, Edit, ReviewClose, ReviewMode, Skill, StepRef, TimeoutPolicy};
+use crate::domain::{
+    Decision, Edit, ReviewClose, ReviewComment, ReviewMode, ReviewerNote, Skill, StepRef, TimeoutPolicy,
+};
 use crate::event::{Event, RejectedEdit, ReviewState, RunStatus};
+use crate::optim::reviewer_note;
 
 /// Edits that survived the review, and those that did not.
 #[derive(Clone, Debug, Default)]
 pub struct Reviewed {
     pub kept: Vec<Edit>,
     pub rejected: Vec<RejectedEdit>,
+    /// What was said about the step and its edits, as the optimizer is told it.
+    pub notes: Vec<ReviewerNote>,
 }
 
 /// Opens the review of `edits`, waits for its end, journals and returns the outcome.
@@ -24,7 +29,8 @@ pub async fn review(
     current: &Skill,
     preview: String,
 ) -> Result<Reviewed, Stop> {
-    let settings = &shop.config.review;
+    let config = shop.config();
+    let settings = &config.review;
     let mode = if edits.is_empty() { ReviewMode::Auto } else { settings.mode };
     // Review settings may change on a resume, so a recorded opening stands as it is: whatever was decided in it counts.
     let opened = shop.journal.recall(|event| match event {
@@ -43,8 +49,9 @@ pub async fn review(
         })?;
     }
     let recorded = shop.journal.recall(|event| match event {
-        Event::ReviewClosed { at: closed, kept, rejected, .. } if *closed == at => {
-            Some(Reviewed { kept: kept.clone(), rejected: rejected.clone() })
+        Event::ReviewClosed { at: closed, kept, rejected, comments, .. } if *closed == at => {
+            let notes = reviewer_notes(edits, comments);
+            Some(Reviewed { kept: kept.clone(), rejected: rejected.clone(), notes })
         }
         _ => None,
     });
@@ -57,18 +64,20 @@ pub async fn review(
         (ReviewMode::Manual, ReviewMode::Manual) => wait_for_close(shop, settings).await?,
         (ReviewMode::Auto, _) | (_, ReviewMode::Auto) => ReviewClose::Auto,
     };
-    let reviewed = match opened {
-        ReviewMode::Auto => Reviewed { kept: edits.to_vec(), rejected: Vec::new() },
+    let (mut reviewed, comments) = match opened {
+        ReviewMode::Auto => (Reviewed { kept: edits.to_vec(), ..Reviewed::default() }, Vec::new()),
         ReviewMode::Manual => shop.journal.with_state(|state| {
             let review = state.steps.last().and_then(|step| step.review.as_ref());
-            review.map_or_else(Reviewed::default, |review| outcome(review, &close))
+            review.map_or_else(Default::default, |review| (outcome(review, &close), review.comments.clone()))
         }),
     };
+    reviewed.notes = reviewer_notes(edits, &comments);
     shop.journal.emit(Event::ReviewClosed {
         at,
         close,
         kept: reviewed.kept.clone(),
         rejected: reviewed.rejected.clone(),
+        comments,
     })?;
     shop.journal.settled().await?;
     Ok(reviewed)
@@ -108,6 +117,15 @@ async fn wait_for_close(shop: &Workshop, settings: &ReviewConfig) -> Result<Revi
     }
 }
 
+/// Comments as the optimizer reads them: with the edit they are about.
+fn reviewer_notes(edits: &[Edit], comments: &[ReviewComment]) -> Vec<ReviewerNote> {
+    let note = |comment: &ReviewComment| {
+        let edit = comment.edit.and_then(|edit| edits.get(edit));
+        reviewer_note(edit, &comment.text)
+    };
+    comments.iter().map(note).collect()
+}
+
 /// What was decided, applied to the edits in their order. Undecided edits are accepted by a submission and follow
 /// the policy on a timeout.
 fn outcome(review: &ReviewState, close: &ReviewClose) -> Reviewed {
@@ -127,8 +145,7 @@ fn outcome(review: &ReviewState, close: &ReviewClose) -> Reviewed {
                 by: slot.by.clone(),
             }),
             Decision::Amend { content, reason } => {
-                let mut edit = slot.edit.clone();
-                edit.content.clone_from(content);
+                let mut edit = slot.edit.amended(content);
                 if !reason.is_empty() {
                     edit.rationale.clone_from(reason);
                 }
@@ -178,6 +195,7 @@ mod tests {
             closed: None,
             kept: Vec::new(),
             rejected: Vec::new(),
+            comments: Vec::new(),
         }
     }
 
@@ -191,6 +209,19 @@ mod tests {
         assert_eq!(contents(&reviewed.kept), ["kept", "new words", "open"]);
         assert_eq!(reviewed.rejected[0].reason, "wrong city");
         assert_eq!(reviewed.rejected[0].by, Some(Author("ann@pts/1".into())));
+    }
+
+    #[test]
+    fn a_deletion_amended_to_keep_a_line_is_applied_so() {
+        let mut review = decided();
+        let mut cut = slot("", Decision::Amend { content: "- two\n".into(), reason: String::new() });
+        (cut.edit.op, cut.edit.target) = (EditOp::Delete, "- one\n- two\n".into());
+        review.edits = vec![cut];
+        let reviewed = outcome(&review, &ReviewClose::Submitted { by: Author("ann@pts/1".into()) });
+        assert_eq!((reviewed.kept[0].op, contents(&reviewed.kept)), (EditOp::Replace, vec!["- two\n"]));
+        let skill = "# T\n- one\n- two\n- three\n";
+        let applied = crate::optim::apply_edits(skill, &reviewed.kept, Default::default());
+        assert_eq!(applied.skill, "# T\n- two\n- three\n");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use ratatui::crossterm::event::KeyEventKind;
 use ratatui::layout::Rect;
@@ -19,7 +20,7 @@ use super::controls::rollouts::RolloutsView;
 use super::controls::runs::RunsView;
 use super::controls::transcript::TranscriptView;
 use super::journal_lines::JournalLines;
-use super::keymap::Press;
+use super::keymap::{Keymap, Press};
 use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
@@ -32,6 +33,7 @@ use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
 use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
+use crate::telemetry::Board;
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
 const IDLE_MS: u64 = 5_000;
@@ -51,6 +53,15 @@ pub enum Link {
     Connecting,
     Up,
     Lost { reason: String, since: u64 },
+}
+
+/// What the user or a slow line asks of the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prefs {
+    /// Few bytes: sparse markers, no moving marks, no syntax colour, no mouse.
+    pub low_bandwidth: bool,
+    /// Nothing moves by itself.
+    pub reduced_motion: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +94,8 @@ impl Scroll {
 pub struct App {
     pub state: RunState,
     pub identity: Identity,
+    pub prefs: Prefs,
+    pub keymap: Arc<Keymap>,
     pub now: u64,
     pub size: (u16, u16),
     pub link: Link,
@@ -90,8 +103,12 @@ pub struct App {
     pub run: String,
     pub last_seq: u64,
     pub clients: Vec<Client>,
+    /// The fold of the journal so far, while a glance at its end is shown.
+    history: Option<RunState>,
     pub live: LiveBoard,
     pub lines: JournalLines,
+    /// The numbers of the run.
+    pub board: Board,
     pub arrangement: Arrangement,
     /// `None`: the newest.
     pub stage: Option<Stage>,
@@ -121,14 +138,18 @@ impl App {
         Self {
             state: RunState::default(),
             identity,
+            prefs: Prefs::default(),
+            keymap: Arc::default(),
             now,
             size,
             link: Link::Connecting,
             run: String::new(),
             last_seq: 0,
             clients: Vec::new(),
+            history: None,
             live: LiveBoard::default(),
             lines: JournalLines::default(),
+            board: Board::default(),
             arrangement: Arrangement {
                 focus: Pane::Steps,
                 main: Pane::Gate,
@@ -160,6 +181,12 @@ impl App {
 
     /// One message in, the wanted effects out.
     pub fn update(&mut self, msg: Msg) -> Vec<Effect> {
+        let mut effects = self.take(msg);
+        effects.extend(self.want_series());
+        effects
+    }
+
+    fn take(&mut self, msg: Msg) -> Vec<Effect> {
         match msg {
             Msg::Tick(now) => {
                 self.tick(now);
@@ -202,6 +229,7 @@ impl App {
         self.stain(Dirty::Data);
         match told {
             Told::Runs(runs) => self.told_runs(runs),
+            Told::Series { run, series } => self.told_series(&run, series),
         }
     }
 
@@ -210,6 +238,8 @@ impl App {
         let mut fresh = Self::new(self.identity.clone(), self.size, self.now);
         fresh.run = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         fresh.arrangement = self.arrangement;
+        fresh.prefs = self.prefs;
+        fresh.keymap = Arc::clone(&self.keymap);
         fresh.runs = std::mem::take(&mut self.runs);
         fresh.commands = self.commands;
         *self = fresh;
@@ -288,6 +318,14 @@ impl App {
                 self.run = run;
                 self.last_seq = last_seq;
             }
+            HostLine::Glance(state) => {
+                if self.state.seq == 0 {
+                    self.state = *state;
+                    self.history = Some(RunState::default());
+                    self.stain(Dirty::Input);
+                    return self.arrive();
+                }
+            }
             HostLine::Event(record) => return self.record(&record),
             HostLine::Live(live) => {
                 // Deltas of calls that are not on the screen change nothing there, but telling which are costs
@@ -297,6 +335,7 @@ impl App {
                 {
                     return Vec::new();
                 }
+                self.board.hear_live(&live, self.now);
                 self.live.hear(live, self.now);
             }
             HostLine::Clients(clients) => self.clients = clients,
@@ -309,7 +348,30 @@ impl App {
         Vec::new()
     }
 
+    /// Folds a record into the history behind the glance; the whole takes the glance's place once it is as far.
+    fn read_history(&mut self, record: &Record) {
+        let Some(history) = &mut self.history else { return };
+        history.apply(record);
+        self.lines.hear(record, self.last_seq);
+        if history.seq >= self.state.seq
+            && let Some(whole) = self.history.take()
+        {
+            self.state = whole;
+            self.stain(Dirty::Input);
+        }
+    }
+
+    /// How much of the history behind the glance has been read, in [0, 1].
+    pub fn history_read(&self) -> Option<f64> {
+        let history = self.history.as_ref()?;
+        Some(history.seq as f64 / self.state.seq.max(1) as f64)
+    }
+
     fn record(&mut self, record: &Record) -> Vec<Effect> {
+        if self.history.is_some() {
+            self.read_history(record);
+            return Vec::new();
+        }
         if record.seq <= self.state.seq {
             return Vec::new();
         }
@@ -320,6 +382,7 @@ impl App {
         self.state.apply(record);
         self.live.settle(&record.event);
         self.adopt_result(&record.event);
+        self.board.hear(record);
         self.lines.hear(record, self.last_seq);
         // Only news moves the screen: history that is still being read does not.
         match record.seq.cmp(&self.last_seq) {
@@ -348,6 +411,8 @@ impl App {
             Event::ReviewOpened { mode: ReviewMode::Manual, edits, .. } if !edits.is_empty() => {
                 (self.patch.edit, self.patch.anchor) = (0, Anchor::Edit);
                 self.patch.undo.clear();
+                self.patch.redo.clear();
+                self.patch.line_mode = None;
                 if idle {
                     self.stage = None;
                     self.focus(Pane::Patch);
@@ -429,7 +494,7 @@ impl App {
         let focus = self.arrangement.focus;
         // Two replies beside each other are not one text.
         let compares = focus == Pane::Transcript && self.transcript.compared.is_some();
-        (focus.is_searched() && !compares) || matches!(focus, Pane::Runs | Pane::Rollouts)
+        (focus.is_searched() && !compares) || matches!(focus, Pane::Runs | Pane::Rollouts | Pane::Curves)
     }
 
     pub fn can_zoom(&self) -> bool {

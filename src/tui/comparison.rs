@@ -26,7 +26,7 @@ type Lines = Vec<Vec<Span>>;
 pub struct ComparisonCache(RefCell<Option<([ResultRef; 2], usize, Rc<Lines>)>>);
 
 impl App {
-    pub(super) fn comparison(&self, pair: [ResultRef; 2], columns: usize) -> Rc<Lines> {
+    pub(super) fn side_by_side(&self, pair: [ResultRef; 2], columns: usize) -> Rc<Lines> {
         let cache = &self.transcript.comparison.0;
         if let Some((of, width, lines)) = &*cache.borrow()
             && (*of, *width) == (pair, columns)

@@ -5,7 +5,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::action::{Action, Scope, Spec, spec};
 use super::app::App;
 use super::controls::global::GlobalAction;
-use super::keymap::{Match, Press, lookup};
+use super::keymap::{Match, Press};
 use super::msg::Effect;
 use super::overlay::{Chosen, Outcome, Prompted};
 use super::theme::Role;
@@ -26,7 +26,7 @@ impl App {
         }
         let Some(press) = Press::of(key) else { return Vec::new() };
         self.presses.push(press);
-        match lookup(self.arrangement.focus.scope(), &self.presses) {
+        match self.keymap.lookup(self.arrangement.focus.scope(), &self.presses) {
             Match::Prefix => Vec::new(),
             Match::None => {
                 self.presses.clear();
@@ -63,6 +63,7 @@ impl App {
             Outcome::Prompted(Prompted::Reject { at, edits, expect_rev }, reason) => {
                 self.reject(at, &edits, &reason, expect_rev)
             }
+            Outcome::Prompted(Prompted::Comment { at, edit }, text) => self.comment(at, edit, &text),
             Outcome::Chosen(Chosen::Ruling { at }, index) => {
                 self.ask_why(at, index);
                 Vec::new()

@@ -80,6 +80,11 @@ pub enum Prompted {
         edits: Vec<usize>,
         expect_rev: u64,
     },
+    /// Words to the optimiser about an edit, or about the step.
+    Comment {
+        at: StepRef,
+        edit: Option<usize>,
+    },
     Filter(Pane),
     Search(Pane),
     /// Why the gate is overruled.

@@ -128,6 +128,19 @@ pub fn window(selected: usize, total: usize, visible: usize) -> usize {
     selected.saturating_sub(visible / 2).min(total.saturating_sub(visible))
 }
 
+/// A styled line in exactly `columns`: cut, or padded on the right.
+pub fn fitted(spans: &[Span], columns: usize) -> Vec<Span> {
+    let mut out = Vec::with_capacity(spans.len() + 1);
+    let mut room = columns;
+    for (role, text) in spans {
+        let text = truncate(&sanitize_line(text), room);
+        room -= width(&text);
+        out.push((*role, text));
+    }
+    out.push(span(Role::Text, " ".repeat(room)));
+    out
+}
+
 /// Breaks a styled line into lines of at most `columns`: at spaces where it can, inside a word where it must.
 pub fn wrap_spans(spans: &[Span], columns: usize) -> Vec<Vec<Span>> {
     use unicode_segmentation::UnicodeSegmentation;

@@ -397,12 +397,12 @@ mod tests {
         if ms == 0 {
             return ItemResult::Missing { item: item.into(), error: "timeout".into() };
         }
-        ItemResult::Scored(Box::new(Rollout {
+        ItemResult::Scored(std::sync::Arc::new(Rollout {
             item: item.into(),
             task_type: "t".into(),
             task: String::new(),
             gold: String::new(),
-            system_prompt: String::new(),
+            system_prompt: Default::default(),
             user_prompt: String::new(),
             reply: String::new(),
             answer: String::new(),

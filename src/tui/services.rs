@@ -2,22 +2,27 @@
 //! plain data; the command line answers them. Decides nothing.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
 use crate::client::Connection;
+use crate::telemetry::Board;
 
 /// A question; its answer comes as [`super::Msg::Told`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ask {
     /// The runs under the root, newest first.
     Runs,
+    /// The curves of a run.
+    Series { run: PathBuf },
 }
 
 /// The answer to an [`Ask`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
     Runs(Result<Vec<RunRow>, String>),
+    Series { run: PathBuf, series: Result<Arc<Board>, String> },
 }
 
 /// A run as the Runs pane lists it.
@@ -42,6 +47,9 @@ impl Services for Alone {
     fn answer(&self, ask: Ask) -> BoxFuture<'static, Told> {
         let told = match ask {
             Ask::Runs => Told::Runs(Err("only the attached run is known here".into())),
+            Ask::Series { run } => {
+                Told::Series { run, series: Err("only the attached run is known here".into()) }
+            }
         };
         Box::pin(std::future::ready(told))
     }

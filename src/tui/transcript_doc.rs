@@ -263,7 +263,7 @@ mod tests {
             task_type: String::new(),
             task: "task".into(),
             gold: "7".into(),
-            system_prompt: String::new(),
+            system_prompt: Default::default(),
             user_prompt: "prompt".into(),
             reply: reply.into(),
             answer: "7".into(),

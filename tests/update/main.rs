@@ -5,8 +5,10 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod gate;
 mod logs;
 mod random;
+mod review;
 mod rollouts;
 mod stages;
 mod transcript;
@@ -156,7 +158,10 @@ fn an_open_question_keeps_up_with_the_decisions_of_others() {
     let asked = text(&app);
     assert!(asked.contains("· 3 undecided") && asked.contains("✗ 1 rejected"), "{asked}");
     let close = ReviewClose::TimedOut { policy: TimeoutPolicy::Accept };
-    next_event(&mut app, Event::ReviewClosed { at, close, kept: Vec::new(), rejected: Vec::new() });
+    next_event(
+        &mut app,
+        Event::ReviewClosed { at, close, kept: Vec::new(), rejected: Vec::new(), comments: Vec::new() },
+    );
     assert!(text(&app).contains("that review is closed"));
     assert_eq!(key(&mut app, KeyCode::Enter), []);
     assert!(app.toast.unwrap().text.contains("closed"));
@@ -275,9 +280,9 @@ fn a_conflict_names_the_first_and_leaves_nothing_to_undo() {
 fn what_is_on_its_way_is_marked_until_it_is_answered() {
     let mut app = reviewing();
     let effects = press(&mut app, "a");
-    assert!(text(&app).contains("1 ⋯ replace"));
+    assert!(text(&app).contains("1 [⋯] replace"));
     applied(&mut app, &effects);
-    assert!(text(&app).contains("1 ✓ replace"));
+    assert!(text(&app).contains("1 [✓] replace"));
 }
 
 #[test]
@@ -303,8 +308,8 @@ fn a_read_only_client_gives_no_command_and_says_why() {
         hear(&mut app, line);
     }
     assert_eq!(app.arrangement.focus, Pane::Patch, "the open review is shown");
-    assert!(text(&app).contains("1 · replace"));
-    for keys in ["a", "x", "A", "X", "e", "u", "\n"] {
+    assert!(text(&app).contains("1 [ ] replace"));
+    for keys in ["a", "x", "A", "X", "e", "u", " ", "c", "C", "\n"] {
         app.toast = None;
         let effects = if keys == "\n" { key(&mut app, KeyCode::Enter) } else { press(&mut app, keys) };
         assert_eq!(effects, []);
@@ -539,8 +544,8 @@ fn edits_that_hide_characters_say_so() {
     let row = |app: &App, number: &str| {
         text(app).lines().find(|line| line.contains(number)).map(str::to_owned).unwrap()
     };
-    assert!(row(&app, " 2 · append").contains("hides 6 control characters"));
-    assert!(!row(&app, " 1 · append").contains("hides"));
+    assert!(row(&app, " 2 [ ] append").contains("hides 6 control characters"));
+    assert!(!row(&app, " 1 [ ] append").contains("hides"));
     let detail = "the text applied is not just what is shown";
     assert!(!text(&app).contains(detail));
     press(&mut app, "J");
@@ -548,7 +553,7 @@ fn edits_that_hide_characters_say_so() {
     // What counts is the text as amended.
     let decision = Decision::Amend { content: "- Be kind.\u{200b}".into(), reason: String::new() };
     next_event(&mut app, Event::EditDecided { at, edit: 1, decision, by: fixture::ann(), rev: 50 });
-    assert!(row(&app, " 2 ✎ append").contains("hides 1 control character "));
+    assert!(row(&app, " 2 [✎] append").contains("hides 1 control character "));
 }
 
 #[test]
@@ -598,7 +603,10 @@ fn a_decision_on_a_closed_review_is_not_sent() {
     press(&mut app, "x");
     let close = planish::domain::ReviewClose::TimedOut { policy: planish::domain::TimeoutPolicy::Accept };
     let at = fixture::step(3);
-    next_event(&mut app, Event::ReviewClosed { at, close, kept: Vec::new(), rejected: Vec::new() });
+    next_event(
+        &mut app,
+        Event::ReviewClosed { at, close, kept: Vec::new(), rejected: Vec::new(), comments: Vec::new() },
+    );
     assert_eq!(key(&mut app, KeyCode::Enter), []);
     assert!(app.toast.unwrap().text.contains("closed"));
 }

@@ -117,9 +117,10 @@ fn only_the_items_of_an_edit() {
     let some = app.rows().get(3).unwrap().item.to_owned();
     app.rollouts.only = Some(vec![some.clone(), "city-0000".into()]);
     press(&mut app, "3");
-    assert!(text(&app).contains("2 items of an edit"));
+    assert!(text(&app).contains("behind edit 1"));
     assert_eq!(items(&app), [some]);
     key(&mut app, KeyCode::Esc);
+    press(&mut app, "3");
     assert_eq!((app.rollouts.only.is_none(), app.rows().len()), (true, 20));
 }
 

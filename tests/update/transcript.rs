@@ -14,7 +14,9 @@ const REPLY: &str = "<think>\nIs it Lima or Quito?\n</think>\nThe city is Lima.\
 /// A rollout with thoughts and two tool calls.
 fn turns() -> App {
     let mut app = played(SIZE, &fixture::rolling());
-    let ItemResult::Scored(mut rollout) = fixture::rollout("city-7777", REPLY, "Lima") else { panic!() };
+    let ItemResult::Scored(shared) = fixture::rollout("city-7777", REPLY, "Lima") else { panic!() };
+    let mut rollout = (*shared).clone();
+    rollout.answer = "The city is Lima.".into();
     rollout.system_prompt = "Be brief.".into();
     rollout.turns = vec![
         Turn::ToolCall { cmd: "grep -n Lima cities.csv".into(), obs: "17:Peru,Lima\n".repeat(30) },
@@ -22,7 +24,7 @@ fn turns() -> App {
         Turn::ToolCall { cmd: "cat notes".into(), obs: "nothing".into() },
     ];
     let key = EffectKey { path: "e01/s003/rollout/city-7777#0".into(), fingerprint: String::new() };
-    let result = ItemResult::Scored(rollout);
+    let result = ItemResult::Scored(rollout.into());
     next_event(&mut app, Event::RolloutFinished { key, at: fixture::step(3), index: 11, result });
     press(&mut app, "3");
     super::client::key(&mut app, KeyCode::Enter);
@@ -52,7 +54,7 @@ fn tools_and_prompts_are_folded_until_asked_for() {
     press(&mut app, "T");
     assert!(text(&app).contains("17:Peru,Lima") && !text(&app).contains("Be brief."));
     press(&mut app, "T");
-    press(&mut app, "}}}}t");
+    press(&mut app, "}}}t");
     let shown = text(&app);
     assert!(shown.contains("▾ tool grep"), "{shown}");
     press(&mut app, "t}}");
@@ -68,9 +70,6 @@ fn a_search_counts_marks_and_opens_folds() {
     press(&mut app, "/lima");
     key(&mut app, KeyCode::Enter);
     assert!(text(&app).contains("/lima 1 of "), "{}", text(&app));
-    press(&mut app, "/17:peru");
-    for _ in 0.."lima".len() {}
-    key(&mut app, KeyCode::Esc);
     key(&mut app, KeyCode::Esc);
     press(&mut app, "/17:peru");
     key(&mut app, KeyCode::Enter);

@@ -170,13 +170,20 @@ impl App {
 
     fn back(&mut self) {
         let focus = self.arrangement.focus;
-        if self.search_in(focus).is_some() {
+        if focus == Pane::Curves && self.back_in_curves() {
+            // Back to the grid.
+        } else if self.search_in(focus).is_some() {
             self.search = None;
             (self.logs.found, self.transcript.found) = (None, None);
-        } else if focus == Pane::Rollouts && self.rollouts.only.take().is_some() {
-            self.rollouts.selected = None;
         } else if self.filter_of(focus).is_some_and(|filter| !filter.is_empty()) {
             self.set_filter(focus, "");
+        } else if focus == Pane::Patch && self.patch.line_mode.take().is_some() {
+            // Out of the lines, back to the edits.
+        } else if focus == Pane::Rollouts && self.rollouts.only.take().is_some() {
+            self.rollouts.selected = None;
+            self.focus(Pane::Patch);
+        } else if focus == Pane::Gate && std::mem::take(&mut self.gate.table) {
+            // Back to the summary.
         } else if self.arrangement.zoom {
             self.arrangement.zoom = false;
         } else {
@@ -197,12 +204,12 @@ impl App {
         match pane {
             Pane::Runs => Some(&self.runs.filter),
             Pane::Rollouts => Some(self.rollouts.filter.text()),
+            Pane::Curves => Some(&self.curves.filter),
             Pane::Logs => Some(&self.logs.filter),
             Pane::Steps
             | Pane::Transcript
             | Pane::Patch
             | Pane::Gate
-            | Pane::Curves
             | Pane::Machine
             | Pane::Config
             | Pane::Overview => None,
@@ -213,6 +220,7 @@ impl App {
         match pane {
             Pane::Runs => self.runs.filter = text.to_owned(),
             Pane::Rollouts => self.filter_rollouts(text),
+            Pane::Curves => self.curves.filter = text.to_owned(),
             Pane::Logs => {
                 self.logs.filter = text.to_owned();
                 self.logs.follow = true;
@@ -221,7 +229,6 @@ impl App {
             | Pane::Transcript
             | Pane::Patch
             | Pane::Gate
-            | Pane::Curves
             | Pane::Machine
             | Pane::Config
             | Pane::Overview => {}
@@ -352,6 +359,7 @@ impl App {
         match self.arrangement.focus {
             Pane::Logs => self.copied_page_of_logs(),
             Pane::Rollouts | Pane::Transcript => self.copied_transcript(),
+            Pane::Gate => self.copied_evidence(),
             _ => self.copied_text(),
         }
     }

@@ -156,6 +156,16 @@ impl App {
         self.focus(Pane::Transcript);
     }
 
+    /// Shows one result of the shown stage; what the list hides would hide it too.
+    pub(in crate::tui) fn open_result(&mut self, at: ResultRef) {
+        let view = &mut self.rollouts;
+        (view.filter, view.failures_only, view.only) = (RowFilter::default(), false, None);
+        view.selected = Some(RowId::Result(at));
+        self.transcript.rewind();
+        self.transcript.opened_from = self.arrangement.focus;
+        self.focus(Pane::Transcript);
+    }
+
     fn selected_result(&self) -> Option<ResultRef> {
         let rows = self.rows();
         match rows.get(self.selected_row(&rows))?.id() {

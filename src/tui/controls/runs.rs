@@ -1,5 +1,7 @@
 //! Controls of pane 1: the runs under the root.
 
+use std::path::PathBuf;
+
 use crate::tui::action::{Action, Spec, always, rows};
 use crate::tui::app::App;
 use crate::tui::msg::Effect;
@@ -21,6 +23,9 @@ pub const HINTS: &[Action] = &[Action::Runs(RunsAction::Open)];
 pub struct RunsView {
     pub rows: Vec<RunRow>,
     pub filter: String,
+    /// Drawn over the curves of the attached run, in the order they were marked.
+    pub marked: Vec<PathBuf>,
+    pub pinned: Option<PathBuf>,
 }
 
 impl App {

@@ -121,6 +121,10 @@ impl App {
     }
 
     pub(in crate::tui) fn move_in_transcript(&mut self, lines: isize) {
+        if self.transcript.compared.is_none() {
+            let (total, visible) = (self.transcript_doc().lines.len(), self.transcript.scroll.extent.get().1);
+            self.transcript.scroll.extent.set((total, visible));
+        }
         self.transcript.scroll.by(lines);
         self.transcript.follow = lines > 0 && self.transcript.scroll.at_end();
         self.transcript.block = None;
@@ -165,11 +169,11 @@ impl App {
         if streams { end } else { self.transcript.scroll.top.min(end) }
     }
 
-    /// The block that a fold concerns: the one gone to, else the first in view that folds, else the last above.
+    /// The block that a fold concerns: the one gone to or the next that folds, else the first in view, else the last above.
     pub(in crate::tui) fn block_at_hand(&self) -> Option<usize> {
         let doc = self.transcript_doc();
         let folds = |block: &usize| doc.blocks.get(*block).is_some_and(|block| block.kind.folds());
-        if let Some(block) = self.transcript.block.filter(folds) {
+        if let Some(block) = self.transcript.block.and_then(|from| (from..doc.blocks.len()).find(folds)) {
             return Some(block);
         }
         let (top, visible) = (self.transcript_top(), self.transcript.scroll.extent.get().1.max(1));

@@ -14,7 +14,7 @@ pub fn draw(app: &App, pair: [ResultRef; 2], area: Rect, canvas: &mut Canvas<'_>
     let what = if items[0] == items[1] { items[0].clone() } else { items.join(" and ") };
     let info = vec![span(Role::Text, what), span(Role::Dim, "  compared")];
     let inner = frame(app, Pane::Transcript, area, canvas, info, &[span(Role::Dim, "esc back")]);
-    let lines = app.comparison(pair, inner.width as usize);
+    let lines = app.side_by_side(pair, inner.width as usize);
     if lines.is_empty() {
         return placeholder(canvas, inner, &["No results to compare."]);
     }

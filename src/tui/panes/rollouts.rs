@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use super::{frame, placeholder, waiting_words};
-use crate::plain::{count, tokens};
+use super::{below, placeholder, titled, waiting_words};
+use crate::plain::tokens;
 use crate::text::{fit, sanitize, sanitize_line, truncate};
 use crate::tui::app::App;
 use crate::tui::layout::Pane;
@@ -38,12 +38,20 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         missing: sum.missing + one.missing,
     });
     let counts = if grouped { Vec::new() } else { tally(&total) };
-    let mut inner = frame(app, Pane::Rollouts, area, canvas, chosen(app), &counts);
+    let chips = chips(app);
+    let full = [span(Role::Dim, app.stage_name())].into_iter().chain(chips.iter().cloned()).collect();
+    // What is hidden from the list is said before the stage and the counts.
+    let mut titles = vec![(full, counts.clone()), (chips.clone(), counts)];
+    if !chips.is_empty() {
+        titles.push((chips, Vec::new()));
+    }
+    let mut inner = titled(app, Pane::Rollouts, area, canvas, titles);
     if rows.is_empty() {
         let view = &app.rollouts;
         let narrowed = view.failures_only || !view.filter.is_empty() || view.only.is_some();
         let words = match app.shown_stage() {
             None => waiting_words(app),
+            Some(_) if view.only.is_some() => "Those rollouts are not of this stage. esc goes back.",
             Some(_) if narrowed => "Nothing matches.",
             Some(_) => "No rollout yet.",
         };
@@ -72,22 +80,18 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn below(area: Rect, rows: u16) -> Rect {
-    Rect { y: area.y + rows, height: area.height - rows, ..area }
-}
-
-/// The stage, and what narrows or orders its rows.
-fn chosen(app: &App) -> Vec<Span> {
+/// What narrows or orders the rows.
+fn chips(app: &App) -> Vec<Span> {
     let view = &app.rollouts;
-    let mut out = vec![span(Role::Dim, app.stage_name())];
+    let mut out = Vec::new();
+    if view.only.is_some() {
+        out.push(span(Role::Warn, format!(" behind edit {}", app.patch.edit + 1)));
+    }
     if view.sort != Sort::Newest {
         out.push(span(Role::Warn, format!(" by {}", view.sort.name())));
     }
     if view.failures_only {
         out.push(span(Role::Warn, " failures"));
-    }
-    if let Some(only) = &view.only {
-        out.push(span(Role::Warn, format!(" {} of an edit", count(only.len(), "item"))));
     }
     if !view.filter.is_empty() {
         out.push(span(Role::Warn, format!(" /{}", view.filter.text())));

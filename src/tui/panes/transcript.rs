@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::{comparison, frame, placeholder};
+use super::{comparison, frame, placeholder, titled};
 use crate::domain::Rollout;
 use crate::plain::{count, tokens};
 use crate::tui::app::App;
@@ -22,7 +22,8 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         let inner = frame(app, Pane::Transcript, area, canvas, Vec::new(), &[]);
         return placeholder(canvas, inner, &["No rollout to show."]);
     };
-    let inner = frame(app, Pane::Transcript, area, canvas, title(app, &row), &numbers(&row));
+    let titles = numbers(&row).into_iter().map(|right| (title(app, &row), right)).collect();
+    let inner = titled(app, Pane::Transcript, area, canvas, titles);
     app.transcript.columns.set((inner.width as usize).max(1));
     let doc = app.transcript_doc();
     app.transcript.scroll.extent.set((doc.lines.len(), inner.height as usize));
@@ -44,31 +45,38 @@ fn title(app: &App, row: &Row<'_>) -> Vec<Span> {
     out
 }
 
-fn numbers(row: &Row<'_>) -> Vec<Span> {
-    match &row.body {
-        RowBody::Done(_, rollout) => scored(rollout),
-        RowBody::Missing(..) => vec![span(Role::Warn, "! missing: not a score")],
+/// How the attempt went: at length, in short, not at all.
+fn numbers(row: &Row<'_>) -> Vec<Vec<Span>> {
+    let words = match &row.body {
+        RowBody::Done(_, rollout) => return scored(rollout),
+        RowBody::Missing(..) => span(Role::Warn, "! missing: not a score"),
         RowBody::Call(_, call) => match &call.phase {
-            CallPhase::Running if call.thinking => vec![span(Role::Active, "▸ thinking")],
-            CallPhase::Running => vec![span(Role::Active, "▸ running")],
-            CallPhase::Answered => vec![span(Role::Active, "◌ answered: recorded in its turn")],
-            CallPhase::Retrying { .. } => vec![span(Role::Warn, "↻ waiting to retry")],
+            CallPhase::Running if call.thinking => span(Role::Active, "▸ thinking"),
+            CallPhase::Running => span(Role::Active, "▸ running"),
+            CallPhase::Answered => span(Role::Active, "◌ answered"),
+            CallPhase::Retrying { .. } => span(Role::Warn, "↻ waiting to retry"),
         },
-    }
+    };
+    vec![vec![words], Vec::new()]
 }
 
-pub(super) fn scored(rollout: &Rollout) -> Vec<Span> {
+fn scored(rollout: &Rollout) -> Vec<Vec<Span>> {
     let (mark, role) =
         if rollout.score.failed() { ("✗ fail", Role::Bad) } else { ("✓ pass", Role::Good) };
-    let numbers = format!(
-        "  hard {:.2} soft {:.2}  {}+{} tokens  {:.1}s",
-        rollout.score.hard,
-        rollout.score.soft,
+    let scores = format!("  hard {:.2} soft {:.2}", rollout.score.hard, rollout.score.soft);
+    let spent = format!(
+        "  {}+{} tokens  {:.1}s",
         tokens(rollout.usage.prompt_tokens),
         tokens(rollout.usage.completion_tokens),
         rollout.ms as f64 / 1000.0
     );
-    vec![span(role, mark), span(Role::Dim, numbers)]
+    let mark = span(role, mark);
+    vec![
+        vec![mark.clone(), span(Role::Dim, scores.clone()), span(Role::Dim, spent)],
+        vec![mark.clone(), span(Role::Dim, scores)],
+        vec![mark],
+        Vec::new(),
+    ]
 }
 
 fn line(app: &App, doc: &TranscriptDoc, one: &Line, at_hand: Option<usize>) -> Vec<Span> {
