@@ -38,6 +38,7 @@ pub fn records(n: usize) -> Vec<Record> {
         config_hash: fingerprint(["config"]),
         skill: skill.clone(),
         origin: None,
+        origins: Default::default(),
         plan,
     };
     let events = std::iter::once(begun).chain((1..).flat_map(|step| step_events(step, &skill)));

@@ -76,6 +76,7 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
             let run = RunDir::create(&root, &name)?;
             assembly::write_config(&run, &loaded.config)
                 .and_then(|()| assembly::keep_prompts(&run, &loaded.config))
+                .and_then(|()| assembly::keep_origins(&run, &loaded))
                 .inspect_err(|_| {
                     let _ = std::fs::remove_dir_all(run.path());
                 })?;

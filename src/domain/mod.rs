@@ -25,7 +25,7 @@ mod steer;
 mod turn;
 mod update;
 
-pub use analysis::{Brief, FailedAttempt, FailureNote, StepMemory, TokenUsage, Trajectory};
+pub use analysis::{Brief, FailedAttempt, FailureNote, ReviewerNote, StepMemory, TokenUsage, Trajectory};
 pub use bucket::{Bucket, TypeBuckets};
 pub use chat::{ChatReply, ChatRequest, FinishReason, Message, Prompt, Role, Sampling, Speaker, Usage};
 pub use edit::{Edit, EditOp, EditOutcome, EditReport, EditStatus, Patch, Priority, SourceType};

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Stop;
 use super::calls::{Pending, RolloutSpec, Workshop, missing_message};
+use super::in_flight::Need;
 use crate::config::EvaluationConfig;
 use crate::domain::{
     EffectKey, Evaluator, GateMetric, GateScore, HeldOut, Item, Rollout, Score, Skill, StepRef, Usage,
@@ -191,6 +192,7 @@ impl Running<'_> {
             item,
             skill: self.spec.skill,
             readout: self.spec.readout,
+            need: self.spec.indispensable.map_or(Need::None, |what| Need::This(what.to_owned())),
         };
         let key = self.shop.rollout_key(&rollout);
         // What was never answered may be answered now.

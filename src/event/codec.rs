@@ -92,7 +92,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Tagged<'_, A> {
 }
 
 /// Tags of all kinds of [`Event`] this version knows.
-const KINDS: [&str; 38] = [
+const KINDS: [&str; 39] = [
     "run_started",
     "phase_started",
     "rollout_finished",
@@ -111,6 +111,7 @@ const KINDS: [&str; 38] = [
     "step_finished",
     "epoch_stage_finished",
     "override_applied",
+    "override_lapsed",
     "retune_applied",
     "final_selection_finished",
     "test_finished",

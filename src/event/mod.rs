@@ -4,12 +4,14 @@
 mod codec;
 mod fold;
 mod glance;
+mod interventions;
 mod kind;
 mod state;
 mod takeover;
 mod wire;
 
 pub use codec::{FORMAT_VERSION, Record, Tail, decode_line, encode_line, scan, scan_after};
+pub use interventions::{Overruling, OverrulingOutcome, Retune, at_a_boundary};
 pub use kind::{
     EndStatus, EvalPurpose, Event, ItemResult, LastOutcome, LogLevel, Ranking, RejectedEdit, RunPlan,
     TestOutcome,

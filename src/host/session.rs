@@ -333,7 +333,11 @@ mod tests {
 
     #[test]
     fn a_shared_record_is_encoded_as_an_event_line() {
-        let record = Record { seq: 1, at: 2, event: Event::ConfigChanged { keys: vec!["a".into()] } };
+        let record = Record {
+            seq: 1,
+            at: 2,
+            event: Event::ConfigChanged { keys: vec!["a".into()], changes: Vec::new() },
+        };
         let mut buffer = Vec::new();
         encode(&[OutLine::Record(Arc::new(record.clone()))], &mut buffer).unwrap();
         let line: HostLine = serde_json::from_slice(&buffer).unwrap();

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use ratatui::crossterm::event::KeyEventKind;
 use ratatui::layout::Rect;
@@ -19,7 +20,7 @@ use super::controls::rollouts::RolloutsView;
 use super::controls::runs::RunsView;
 use super::controls::transcript::TranscriptView;
 use super::journal_lines::JournalLines;
-use super::keymap::Press;
+use super::keymap::{Keymap, Press};
 use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
@@ -52,6 +53,15 @@ pub enum Link {
     Lost { reason: String, since: u64 },
 }
 
+/// What the user or a slow line asks of the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prefs {
+    /// Few bytes: sparse markers, no moving marks, no syntax colour, no mouse.
+    pub low_bandwidth: bool,
+    /// Nothing moves by itself.
+    pub reduced_motion: bool,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Toast {
     pub text: String,
@@ -82,6 +92,8 @@ impl Scroll {
 pub struct App {
     pub state: RunState,
     pub identity: Identity,
+    pub prefs: Prefs,
+    pub keymap: Arc<Keymap>,
     pub now: u64,
     pub size: (u16, u16),
     pub link: Link,
@@ -120,6 +132,8 @@ impl App {
         Self {
             state: RunState::default(),
             identity,
+            prefs: Prefs::default(),
+            keymap: Arc::default(),
             now,
             size,
             link: Link::Connecting,
@@ -208,6 +222,8 @@ impl App {
         let mut fresh = Self::new(self.identity.clone(), self.size, self.now);
         fresh.run = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         fresh.arrangement = self.arrangement;
+        fresh.prefs = self.prefs;
+        fresh.keymap = Arc::clone(&self.keymap);
         fresh.runs = std::mem::take(&mut self.runs);
         fresh.commands = self.commands;
         *self = fresh;

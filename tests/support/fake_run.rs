@@ -32,7 +32,7 @@ pub fn step() -> StepRef {
 }
 
 pub fn decision(n: u64) -> Event {
-    Event::ConfigChanged { keys: vec![n.to_string()] }
+    Event::ConfigChanged { keys: vec![n.to_string()], changes: Vec::new() }
 }
 
 pub fn log(message: &str) -> Event {

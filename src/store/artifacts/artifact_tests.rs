@@ -174,7 +174,13 @@ fn step(
             preview: candidate.text.clone(),
             timeout_s: None,
         },
-        Event::ReviewClosed { at, close: ReviewClose::Auto, kept: vec![edit(content)], rejected: vec![] },
+        Event::ReviewClosed {
+            at,
+            close: ReviewClose::Auto,
+            kept: vec![edit(content)],
+            rejected: vec![],
+            comments: Vec::new(),
+        },
         Event::SkillUpdated {
             regions_restored: false,
             rewrite: None,
@@ -273,6 +279,7 @@ fn records() -> Vec<Record> {
         config_hash: "c".into(),
         skill: seed.clone(),
         origin: None,
+        origins: Default::default(),
         plan: RunPlan {
             epochs: 1,
             steps_per_epoch: 2,
