@@ -32,6 +32,7 @@ use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
 use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
+use crate::text::Grammars;
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
 const IDLE_MS: u64 = 5_000;
@@ -93,6 +94,8 @@ pub struct App {
     pub state: RunState,
     pub identity: Identity,
     pub prefs: Prefs,
+    /// For syntax colour; `None` until they are loaded.
+    pub grammars: Option<Arc<Grammars>>,
     pub keymap: Arc<Keymap>,
     pub now: u64,
     pub size: (u16, u16),
@@ -133,6 +136,7 @@ impl App {
             state: RunState::default(),
             identity,
             prefs: Prefs::default(),
+            grammars: None,
             keymap: Arc::default(),
             now,
             size,
@@ -206,6 +210,11 @@ impl App {
             }
             Msg::Mouse(_) | Msg::Focus(_) => Vec::new(),
             Msg::Told(told) => self.told(told),
+            Msg::Grammars(grammars) => {
+                self.grammars = Some(grammars);
+                self.stain(Dirty::Data);
+                Vec::new()
+            }
             Msg::Switched { run } => self.switched(&run),
         }
     }
@@ -223,6 +232,7 @@ impl App {
         fresh.run = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         fresh.arrangement = self.arrangement;
         fresh.prefs = self.prefs;
+        fresh.grammars = self.grammars.take();
         fresh.keymap = Arc::clone(&self.keymap);
         fresh.runs = std::mem::take(&mut self.runs);
         fresh.commands = self.commands;
@@ -453,6 +463,14 @@ impl App {
             0 => "REVIEW submit".to_owned(),
             n => format!("REVIEW {n}"),
         })
+    }
+
+    /// A text is on the screen whose syntax could be coloured.
+    pub fn wants_grammars(&self) -> bool {
+        self.grammars.is_none()
+            && !self.prefs.low_bandwidth
+            && self.has_diff()
+            && self.places().of(Pane::Patch).is_some()
     }
 
     pub fn has_stage(&self) -> bool {

@@ -1,6 +1,7 @@
 //! What reaches the app, and what it asks the runtime to do. Plain data.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
@@ -8,6 +9,7 @@ use super::services::{Ask, Told};
 pub use crate::client::ClientEvent;
 use crate::domain::StepRef;
 use crate::event::ClientLine;
+use crate::text::Grammars;
 
 #[derive(Clone, Debug)]
 pub enum Msg {
@@ -27,6 +29,8 @@ pub enum Msg {
     Mouse(MouseEvent),
     /// The terminal has the user's attention, or lost it.
     Focus(bool),
+    /// Syntax can be coloured from now on.
+    Grammars(Arc<Grammars>),
     /// The answer to an [`Effect::Ask`].
     Told(Told),
     /// The lines that follow are those of another run.

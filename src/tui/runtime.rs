@@ -20,10 +20,11 @@ use super::frames::{FrameAck, FrameClock};
 use super::msg::{Dirty, EditPurpose, Effect, Msg};
 use super::services::{Ask, Services, Told};
 use super::term::{Terminal, install_panic_hook};
-use super::theme::Theme;
+use super::theme::{Role, Theme};
 use super::view;
 use crate::client::{ClientEvent, Connection};
 use crate::event::{AckResult, ClientLine, HostLine};
+use crate::text::Grammars;
 
 /// Most messages taken before a frame is considered.
 const BATCH: usize = 4096;
@@ -86,6 +87,7 @@ pub async fn run(
         events: Some(events),
         commands,
         services: options.services,
+        grammars_asked: false,
         news: mpsc::channel(NEWS),
         signals: Signals::listen()?,
         exit: None,
@@ -105,6 +107,7 @@ struct Workbench {
     events: Option<mpsc::Receiver<ClientEvent>>,
     commands: mpsc::Sender<ClientLine>,
     services: Arc<dyn Services>,
+    grammars_asked: bool,
     /// What tasks of this loop have to say.
     news: (mpsc::Sender<News>, mpsc::Receiver<News>),
     signals: Signals,
@@ -132,6 +135,7 @@ impl Signals {
 /// What a task of the loop came to.
 enum News {
     Told(Box<Told>),
+    Grammars(Arc<Grammars>),
     Opened { run: PathBuf, connection: Result<Connection, String> },
 }
 
@@ -240,6 +244,7 @@ impl Workbench {
         let (app, theme) = (&self.app, &self.theme);
         self.terminal.screen.draw(app.size, |buf| view::draw(app, theme, buf))?;
         self.clock.drawn(began, Instant::now());
+        self.load_grammars();
         match &mut self.acks {
             Some(acks) => acks.acknowledge(self.app.state.seq),
             None => Ok(()),
@@ -296,6 +301,7 @@ impl Workbench {
     fn take(&mut self, news: News) -> Option<Msg> {
         match news {
             News::Told(told) => Some(Msg::Told(*told)),
+            News::Grammars(grammars) => Some(Msg::Grammars(grammars)),
             News::Opened { run, connection: Ok(connection) } => {
                 self.events = Some(connection.events);
                 self.commands = connection.commands;
@@ -306,6 +312,20 @@ impl Workbench {
                 Some(Msg::Client(ClientEvent::Line(line)))
             }
         }
+    }
+
+    /// Only once a frame stands that could do with them: no frame waits for grammars.
+    fn load_grammars(&mut self) {
+        let coloured = self.theme.style(Role::SynKeyword).fg != self.theme.style(Role::Text).fg;
+        if self.grammars_asked || !coloured || !self.app.wants_grammars() {
+            return;
+        }
+        self.grammars_asked = true;
+        let news = self.news.0.clone();
+        tokio::task::spawn_blocking(move || {
+            // A loop that has ended needs no colours.
+            drop(news.blocking_send(News::Grammars(Arc::new(Grammars::load()))));
+        });
     }
 
     fn ask(&self, ask: Ask) {

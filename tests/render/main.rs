@@ -6,6 +6,7 @@ mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod imported;
+mod review;
 mod stages;
 
 use client::{app, buffer, hear, key, played, press, text, welcome};
@@ -322,13 +323,13 @@ fn help_on_a_small_screen_says_that_there_is_more() {
     let mut app = played((80, 24), &fixture::reviewing());
     press(&mut app, "4?");
     let help = text(&app);
-    assert!(help.contains("1–22 of 37 · j/k scroll  esc closes"), "{help}");
+    assert!(help.contains("1–22 of 45 · j/k scroll  esc closes"), "{help}");
     assert!(!help.contains('…'), "{help}");
     press(&mut app, &"j".repeat(80));
     let end = text(&app);
-    assert!(end.contains("16–37 of 37") && end.contains("leave the client; the run goes on"), "{end}");
+    assert!(end.contains("24–45 of 45") && end.contains("leave the client; the run goes on"), "{end}");
     press(&mut app, "k");
-    assert!(text(&app).contains("15–36 of 37"), "scrolling back needs no extra keys");
+    assert!(text(&app).contains("23–44 of 45"), "scrolling back needs no extra keys");
 }
 
 #[test]
