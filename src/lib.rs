@@ -15,6 +15,7 @@ pub mod gate;
 pub mod engine;
 pub mod host;
 pub mod client;
+pub mod telemetry;
 pub mod plain;
 pub mod tui;
 pub mod cli;

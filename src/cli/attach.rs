@@ -1,9 +1,12 @@
-//! `planish attach`: watch or steer a run here or on another machine.
+//! `planish attach`: watch or steer a run here or on another machine; without any run, the workbench on the list of runs.
 
-use super::Failure;
+use std::sync::Arc;
+
 use super::locate::Root;
 use super::present::{View, present};
 use super::run::{Viewing, attach, options};
+use super::services::Here;
+use super::{Failure, assembly, exit};
 use crate::client::{Target, open};
 
 #[derive(clap::Args)]
@@ -24,12 +27,25 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
     let view = View::choose(args.plain, false);
     let far = args.run.as_deref().and_then(Target::parse_ssh).transpose()?;
     if let Some(target) = far {
+        let services = Arc::new(Here::new(&args.root.path, Some(target.clone())));
         let connection = open(target, options(view, args.read_only)).await?;
-        return present(connection, view, None, args.read_only, &Viewing::default()).await;
+        return present(connection, view, None, services, args.read_only, &Viewing::default()).await;
     }
     let run = match &args.run {
         Some(run) => args.root.find(run)?,
-        None => args.root.latest()?,
+        None => match args.root.latest() {
+            Err(_) if view == View::Workbench && args.root.is_empty() => {
+                return home(&args.root, args.read_only).await;
+            }
+            run => run?,
+        },
     };
-    attach(run.path(), view, args.read_only, &Viewing::default()).await
+    attach(run.path(), &args.root.path, view, args.read_only, &Viewing::default()).await
+}
+
+/// The workbench with no run attached.
+pub async fn home(root: &Root, read_only: bool) -> Result<u8, Failure> {
+    let services = Arc::new(Here::new(&root.path, None));
+    assembly::workbench(None, None, services, read_only).await?;
+    Ok(exit::DONE)
 }

@@ -28,19 +28,28 @@ mod resume_from;
 mod run;
 pub mod run_setup;
 mod schema;
+mod services;
 mod settled;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use failure::{Failure, exit};
 
 #[derive(Parser)]
-#[command(name = "planish", version, about = "A terminal workbench that trains agents", max_term_width = 100)]
+#[command(
+    name = "planish",
+    version,
+    about = "A terminal workbench that trains agents; without a command it shows the runs here",
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true
+)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    root: locate::Root,
 }
 
 #[derive(Subcommand)]
@@ -87,7 +96,8 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::USAGE));
         }
     };
-    let outcome = match cli.command {
+    let Some(command) = cli.command else { return without_command(&cli.root) };
+    let outcome = match command {
         Command::Run(args) => block_on(run::run(args)),
         Command::Attach(args) => block_on(attach::run(args)),
         Command::Resume(args) => block_on(resume::run(args)),
@@ -103,10 +113,21 @@ pub fn main() -> ExitCode {
         Command::Bridge(args) => block_on(bridge::run(args)),
         Command::Host(args) => host::run(&args),
     };
-    ExitCode::from(match outcome {
-        Ok(code) => code,
-        Err(failure) => failure.report(),
-    })
+    code(outcome)
+}
+
+fn code(outcome: Result<u8, Failure>) -> ExitCode {
+    ExitCode::from(outcome.unwrap_or_else(Failure::report))
+}
+
+/// The workbench on the runs here; where there is no terminal for it, the help.
+fn without_command(root: &locate::Root) -> ExitCode {
+    if present::View::choose(false, false) == present::View::Workbench {
+        return code(block_on(attach::home(root, false)));
+    }
+    // A closed pipe is no reason to complain about help text.
+    let _ = Cli::command().print_help();
+    ExitCode::from(exit::USAGE)
 }
 
 /// Runs a command on a runtime of its own, which is left without waiting for a blocked read of stdin.

@@ -1,5 +1,7 @@
 //! `planish replay`: play a recorded run. Needs no key, model, network or host.
 
+use std::sync::Arc;
+
 use super::locate::Root;
 use super::present::{View, present};
 use super::run::Viewing;
@@ -7,6 +9,7 @@ use super::{Failure, exit};
 use crate::client;
 use crate::event::scan;
 use crate::store::read_records;
+use crate::tui::Alone;
 
 /// Recording of a real demo run.
 const DEMO: &[u8] = include_bytes!("../../assets/demo-run/events.jsonl");
@@ -49,7 +52,7 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
     };
     let view = View::choose(args.plain, false);
     let connection = client::replay(name, records, args.speed, view == View::Workbench);
-    present(connection, view, None, true, &Viewing::default()).await?;
+    present(connection, view, None, Arc::new(Alone), true, &Viewing::default()).await?;
     Ok(exit::DONE)
 }
 

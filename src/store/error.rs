@@ -42,7 +42,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// For `map_err`: `action` completes "cannot … PATH".
-    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| {
             let path = path.to_owned();
             match source.kind() {

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ratatui::crossterm::event::KeyEventKind;
@@ -19,12 +19,14 @@ use super::controls::patch::{Anchor, PatchView};
 use super::controls::rollouts::RolloutsView;
 use super::controls::runs::RunsView;
 use super::controls::transcript::TranscriptView;
+use super::form::LaunchForm;
 use super::journal_lines::JournalLines;
 use super::keymap::{Keymap, Press};
 use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
 use super::overlay::Overlay;
+use super::search::Search;
 use super::services::Told;
 use super::stages::Stage;
 use super::steer::Pending;
@@ -32,7 +34,11 @@ use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
 use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
+<<<<<<< HEAD
 use crate::text::Grammars;
+=======
+use crate::telemetry::Board;
+>>>>>>> main
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
 const IDLE_MS: u64 = 5_000;
@@ -49,9 +55,14 @@ pub struct Identity {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Link {
+    /// No run is attached.
+    Unattached,
     Connecting,
     Up,
-    Lost { reason: String, since: u64 },
+    Lost {
+        reason: String,
+        since: u64,
+    },
 }
 
 /// What the user or a slow line asks of the screen.
@@ -100,14 +111,19 @@ pub struct App {
     pub now: u64,
     pub size: (u16, u16),
     pub link: Link,
-    /// From the welcome line: the name before `run_started` is known.
+    /// From the welcome line: the name before `run_started` is known, and the folder as its host knows it.
     pub run: String,
+    pub run_dir: String,
+    /// Folder of the attached run, if it is on this machine.
+    pub attached: Option<PathBuf>,
     pub last_seq: u64,
     pub clients: Vec<Client>,
     /// The fold of the journal so far, while a glance at its end is shown.
     history: Option<RunState>,
     pub live: LiveBoard,
     pub lines: JournalLines,
+    /// The numbers of the run.
+    pub board: Board,
     pub arrangement: Arrangement,
     /// `None`: the newest.
     pub stage: Option<Stage>,
@@ -122,6 +138,9 @@ pub struct App {
     pub config: ConfigView,
     pub overview: OverviewView,
     pub overlay: Option<Overlay>,
+    pub search: Option<Search>,
+    /// A launch form that was left without starting.
+    pub(super) launch: Option<Box<LaunchForm>>,
     pub toast: Option<Toast>,
     pub(super) presses: Vec<Press>,
     pub(super) pending: HashMap<String, Pending>,
@@ -142,11 +161,14 @@ impl App {
             size,
             link: Link::Connecting,
             run: String::new(),
+            run_dir: String::new(),
+            attached: None,
             last_seq: 0,
             clients: Vec::new(),
             history: None,
             live: LiveBoard::default(),
             lines: JournalLines::default(),
+            board: Board::default(),
             arrangement: Arrangement {
                 focus: Pane::Steps,
                 main: Pane::Gate,
@@ -165,6 +187,8 @@ impl App {
             config: ConfigView::default(),
             overview: OverviewView::default(),
             overlay: None,
+            search: None,
+            launch: None,
             toast: None,
             presses: Vec::new(),
             pending: HashMap::new(),
@@ -174,12 +198,26 @@ impl App {
         }
     }
 
+    /// With no run: the list of runs has the screen.
+    pub fn unattached(mut self) -> Self {
+        self.link = Link::Unattached;
+        self.focus(Pane::Runs);
+        self.arrangement.zoom = true;
+        self
+    }
+
     /// One message in, the wanted effects out.
     pub fn update(&mut self, msg: Msg) -> Vec<Effect> {
+        let mut effects = self.take(msg);
+        effects.extend(self.want_series());
+        effects
+    }
+
+    fn take(&mut self, msg: Msg) -> Vec<Effect> {
         match msg {
             Msg::Tick(now) => {
                 self.tick(now);
-                Vec::new()
+                self.look_if_due()
             }
             Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
             Msg::Key(key) => {
@@ -210,32 +248,52 @@ impl App {
             }
             Msg::Mouse(_) | Msg::Focus(_) => Vec::new(),
             Msg::Told(told) => self.told(told),
+<<<<<<< HEAD
             Msg::Grammars(grammars) => {
                 self.grammars = Some(grammars);
                 self.stain(Dirty::Data);
                 Vec::new()
             }
             Msg::Switched { run } => self.switched(&run),
+=======
+            Msg::Switched { run } => self.switched(run),
+            Msg::RoleTaken { read_only } => {
+                self.role_taken(read_only);
+                Vec::new()
+            }
+            Msg::NotOpened(why) => {
+                self.say(Role::Bad, why);
+                Vec::new()
+            }
+>>>>>>> main
         }
     }
 
     fn told(&mut self, told: Told) -> Vec<Effect> {
-        self.stain(Dirty::Data);
         match told {
-            Told::Runs(runs) => self.told_runs(runs),
+            Told::Series { run, series } => return self.told_series(&run, series),
+            Told::Runs(runs) => return self.told_runs(runs),
+            Told::Configs(files) => self.told_configs(files),
+            Told::Checked { draft, result } => return self.told_checked(&draft, result),
+            Told::Started(result) => return self.told_started(result),
+            Told::Changes { run, result } => self.told_changes(run, result),
         }
+        Vec::new()
     }
 
     /// Forgets the run so far; how the screen is arranged stays.
-    fn switched(&mut self, run: &Path) -> Vec<Effect> {
+    fn switched(&mut self, run: PathBuf) -> Vec<Effect> {
         let mut fresh = Self::new(self.identity.clone(), self.size, self.now);
         fresh.run = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        fresh.arrangement = self.arrangement;
+        fresh.attached = Some(run);
+        fresh.arrangement.strip = self.arrangement.strip;
         fresh.prefs = self.prefs;
         fresh.grammars = self.grammars.take();
         fresh.keymap = Arc::clone(&self.keymap);
         fresh.runs = std::mem::take(&mut self.runs);
+        fresh.launch = self.launch.take();
         fresh.commands = self.commands;
+        fresh.last_key_at = self.last_key_at;
         *self = fresh;
         Vec::new()
     }
@@ -272,7 +330,8 @@ impl App {
     pub fn next_tick(&self) -> Option<u64> {
         let second = self.clock_runs().then(|| 1000 - self.now % 1000);
         let toast = self.toast.as_ref().map(|toast| toast.until.saturating_sub(self.now).max(1));
-        second.into_iter().chain(toast).min()
+        let look = self.next_look().map(|due| due.saturating_sub(self.now).max(1));
+        second.into_iter().chain(toast).chain(look).min()
     }
 
     fn tick(&mut self, now: u64) {
@@ -294,7 +353,7 @@ impl App {
                 self.live.forget_calls();
                 let since = match self.link {
                     Link::Lost { since, .. } => since,
-                    Link::Connecting | Link::Up => self.now,
+                    Link::Unattached | Link::Connecting | Link::Up => self.now,
                 };
                 self.link = Link::Lost { reason, since };
             }
@@ -307,9 +366,9 @@ impl App {
     fn host_line(&mut self, line: HostLine) -> Vec<Effect> {
         self.stain(Dirty::Data);
         match line {
-            HostLine::Welcome { run, last_seq, .. } => {
+            HostLine::Welcome { run, run_dir, last_seq, .. } => {
                 self.link = Link::Up;
-                self.run = run;
+                (self.run, self.run_dir) = (run, run_dir);
                 self.last_seq = last_seq;
             }
             HostLine::Glance(state) => {
@@ -329,6 +388,7 @@ impl App {
                 {
                     return Vec::new();
                 }
+                self.board.hear_live(&live, self.now);
                 self.live.hear(live, self.now);
             }
             HostLine::Clients(clients) => self.clients = clients,
@@ -345,6 +405,7 @@ impl App {
     fn read_history(&mut self, record: &Record) {
         let Some(history) = &mut self.history else { return };
         history.apply(record);
+        self.board.hear(record);
         self.lines.hear(record, self.last_seq);
         if history.seq >= self.state.seq
             && let Some(whole) = self.history.take()
@@ -352,6 +413,11 @@ impl App {
             self.state = whole;
             self.stain(Dirty::Input);
         }
+    }
+
+    /// The last record that was folded; of the history while that is read.
+    pub fn read_seq(&self) -> u64 {
+        self.history.as_ref().unwrap_or(&self.state).seq
     }
 
     /// How much of the history behind the glance has been read, in [0, 1].
@@ -374,6 +440,7 @@ impl App {
         }
         self.state.apply(record);
         self.live.settle(&record.event);
+        self.board.hear(record);
         self.lines.hear(record, self.last_seq);
         // Only news moves the screen: history that is still being read does not.
         match record.seq.cmp(&self.last_seq) {
@@ -490,7 +557,8 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Logs)
+        let listed = matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Curves);
+        listed || self.arrangement.focus.is_searched()
     }
 
     pub fn can_zoom(&self) -> bool {
@@ -498,7 +566,11 @@ impl App {
     }
 
     pub fn can_steer(&self) -> bool {
-        !self.identity.read_only && !self.ended()
+        self.is_attached() && !self.identity.read_only && !self.ended()
+    }
+
+    pub fn is_attached(&self) -> bool {
+        self.link != Link::Unattached
     }
 
     /// Accepted steps out of the finished ones.

@@ -15,11 +15,13 @@ use crate::text::fit;
 const KEYS: usize = 17;
 
 /// Actions that undo each other's movement, or do the same to the opposite end.
-const OPPOSITES: [(Action, Action); 11] = [
+const OPPOSITES: &[(Action, Action)] = &[
     (Action::Patch(Patch::NextEdit), Action::Patch(Patch::PreviousEdit)),
     (Action::Patch(Patch::NextGroup), Action::Patch(Patch::PreviousGroup)),
     (Action::Patch(Patch::AcceptRest), Action::Patch(Patch::RejectRest)),
     (Action::Curves(Curves::Left), Action::Curves(Curves::Right)),
+    (Action::Curves(Curves::PreviousChart), Action::Curves(Curves::NextChart)),
+    (Action::Curves(Curves::ZoomOut), Action::Curves(Curves::ZoomIn)),
     (Action::Global(Global::NextPane), Action::Global(Global::PreviousPane)),
     (Action::Global(Global::Down), Action::Global(Global::Up)),
     (Action::Global(Global::Left), Action::Global(Global::Right)),
@@ -27,6 +29,7 @@ const OPPOSITES: [(Action, Action); 11] = [
     (Action::Global(Global::HalfDown), Action::Global(Global::HalfUp)),
     (Action::Global(Global::PageDown), Action::Global(Global::PageUp)),
     (Action::Global(Global::OlderStep), Action::Global(Global::NewerStep)),
+    (Action::Global(Global::NextMatch), Action::Global(Global::PreviousMatch)),
 ];
 
 /// The help in rows of at most `columns`.

@@ -274,7 +274,10 @@ mod tests {
         assert_eq!(lookup(Scope::Patch, &[char('a')]), Match::Action(Action::Patch(PatchAction::Accept)));
         assert_eq!(lookup(Scope::Steps, &[char('a')]), Match::None);
         assert_eq!(lookup(Scope::Steps, &[char('q')]), Match::Action(Action::Global(GlobalAction::Quit)));
-        assert_eq!(lookup(Scope::Curves, &[char('h')]), Match::Action(Action::Curves(CurvesAction::Left)));
+        assert_eq!(
+            lookup(Scope::Curves, &[char('h')]),
+            Match::Action(Action::Curves(CurvesAction::PreviousChart))
+        );
     }
 
     #[test]

@@ -37,6 +37,12 @@ pub enum Msg {
     Switched {
         run: PathBuf,
     },
+    /// The lines that follow come by a connection with another role.
+    RoleTaken {
+        read_only: bool,
+    },
+    /// Why an [`Effect::Open`] or [`Effect::Reconnect`] came to nothing.
+    NotOpened(String),
 }
 
 /// What the text in the editor is for.
@@ -62,6 +68,10 @@ pub enum Effect {
     /// Leave this run for another one; [`Msg::Switched`] follows when that can be reached.
     Open {
         run: PathBuf,
+    },
+    /// Connect to the attached run anew, as steerer or as onlooker; [`Msg::RoleTaken`] follows.
+    Reconnect {
+        read_only: bool,
     },
     /// Stop this process until it is continued (ctrl-z).
     Suspend,

@@ -49,7 +49,10 @@ impl App {
         let steers = spec.steers;
         if steers && self.identity.read_only {
             let what = if spec.scope == Scope::Patch { "decide" } else { "steer" };
-            return self.say(Role::Warn, format!("read-only: attach without --read-only to {what}"));
+            return self.say(Role::Warn, format!("read-only: press gs to {what}"));
+        }
+        if steers && !self.is_attached() {
+            return self.say(Role::Warn, format!("{}: no run is attached", spec.label));
         }
         let why = if steers && self.ended() { "the run has ended" } else { "nothing here to do that to" };
         self.say(Role::Warn, format!("{}: {why}", spec.label));
@@ -60,6 +63,8 @@ impl App {
             Outcome::Stay | Outcome::Close => Vec::new(),
             Outcome::Confirmed(what) => self.confirmed(what),
             Outcome::Act(action) => self.act(action),
+            Outcome::Launch(word) => self.launch_word(word),
+            Outcome::Resume(word) => self.resume_word(word),
             Outcome::Prompted(Prompted::Reject { at, edits, expect_rev }, reason) => {
                 self.reject(at, &edits, &reason, expect_rev)
             }
@@ -71,6 +76,10 @@ impl App {
             Outcome::Prompted(Prompted::Ruling { at, ruling }, reason) => self.overrule(at, ruling, &reason),
             Outcome::Prompted(Prompted::Filter(pane), text) => {
                 self.set_filter(pane, text);
+                Vec::new()
+            }
+            Outcome::Prompted(Prompted::Search(pane), text) => {
+                self.start_search(pane, &text);
                 Vec::new()
             }
         }

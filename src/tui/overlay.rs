@@ -4,8 +4,10 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use super::action::{Action, Spec, actions};
 use super::app::App;
+use super::form::{FormWord, LaunchForm};
 use super::input::Input;
 use super::layout::Pane;
+use super::resume::{ResumePicker, ResumeWord};
 use crate::domain::{Ruling, StepRef};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -34,12 +36,20 @@ pub enum Overlay {
         input: Input,
         then: Prompted,
     },
+    /// A run is prepared.
+    Launch(Box<LaunchForm>),
+    /// A run is chosen to go on.
+    Resume(ResumePicker),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Confirmed {
     Stop,
-    Submit { at: StepRef },
+    /// A client that only watches begins to steer.
+    Steer,
+    Submit {
+        at: StepRef,
+    },
 }
 
 /// One line of an [`Overlay::Choice`].
@@ -79,6 +89,7 @@ pub enum Prompted {
         edit: Option<usize>,
     },
     Filter(Pane),
+    Search(Pane),
     /// Why the gate is overruled.
     Ruling {
         at: StepRef,
@@ -95,9 +106,31 @@ pub enum Outcome {
     Prompted(Prompted, String),
     Chosen(Chosen, usize),
     Act(Action),
+    Launch(FormWord),
+    Resume(ResumeWord),
+}
+
+impl Outcome {
+    /// The overlay stays where it is.
+    fn stays(&self) -> bool {
+        match self {
+            Outcome::Stay | Outcome::Launch(FormWord::Check | FormWord::Start) | Outcome::Resume(_) => true,
+            Outcome::Launch(FormWord::Leave)
+            | Outcome::Close
+            | Outcome::Confirmed(_)
+            | Outcome::Prompted(..)
+            | Outcome::Chosen(..)
+            | Outcome::Act(_) => false,
+        }
+    }
 }
 
 impl Overlay {
+    /// Something is chosen from the runs under the root.
+    pub fn lists_runs(&self) -> bool {
+        matches!(self, Overlay::Resume(_))
+    }
+
     pub fn paste(&mut self, text: &str) {
         match self {
             Overlay::Prompt { input, .. } => input.insert(text),
@@ -105,15 +138,22 @@ impl Overlay {
                 input.insert(text);
                 *selected = 0;
             }
+            Overlay::Launch(form) => form.paste(text),
+            Overlay::Resume(picker) => picker.paste(text),
             Overlay::Help { .. } | Overlay::Confirm { .. } | Overlay::Choice { .. } => {}
         }
     }
 
     pub fn key(&mut self, key: KeyEvent, app_enabled: &dyn Fn(&Spec) -> bool) -> Outcome {
+        if let Overlay::Launch(form) = self {
+            return form.key(key).map_or(Outcome::Stay, Outcome::Launch);
+        }
         if key.code == KeyCode::Esc {
             return Outcome::Close;
         }
         match self {
+            Overlay::Launch(_) => {}
+            Overlay::Resume(picker) => return picker.key(key).map_or(Outcome::Stay, Outcome::Resume),
             Overlay::Help { top } => match key.code {
                 KeyCode::Char('q' | '?') | KeyCode::Enter => return Outcome::Close,
                 KeyCode::Char('j' | ' ') | KeyCode::Down => *top += 1,
@@ -186,8 +226,10 @@ impl App {
         if let Overlay::Help { top } = &mut overlay {
             *top = (*top).min(self.help_end());
         }
-        if outcome == Outcome::Stay {
-            self.overlay = Some(overlay);
+        match overlay {
+            overlay if outcome.stays() => self.overlay = Some(overlay),
+            Overlay::Launch(form) => self.launch = Some(form),
+            _ => {}
         }
         Some(outcome)
     }

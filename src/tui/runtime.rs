@@ -18,7 +18,7 @@ use super::colour::Depth;
 use super::editor::Editing;
 use super::frames::{FrameAck, FrameClock};
 use super::msg::{Dirty, EditPurpose, Effect, Msg};
-use super::services::{Ask, Services, Told};
+use super::services::{Ask, Opening, Services, Told};
 use super::term::{Terminal, install_panic_hook};
 use super::theme::{Role, Theme};
 use super::view;
@@ -36,6 +36,8 @@ pub struct Options {
     /// A theme file instead of the built-in dark one.
     pub theme: Option<PathBuf>,
     pub services: Arc<dyn Services>,
+    /// Folder of the run that the connection leads to, if it is on this machine.
+    pub run_dir: Option<PathBuf>,
 }
 
 /// How the workbench was left.
@@ -47,16 +49,12 @@ pub enum Exit {
     Hangup,
 }
 
-/// Runs the workbench on this process's terminal until it is left. `events` feeds it; what people decide goes to
-/// `commands` as [`ClientLine::Command`].
+/// Runs the workbench on this process's terminal until it is left. The connection feeds it, and takes what people decide
+/// as [`ClientLine::Command`]; without one no run is attached.
 ///
 /// # Errors
 /// A theme that cannot be used, or a terminal that cannot be set up.
-pub async fn run(
-    events: mpsc::Receiver<ClientEvent>,
-    commands: mpsc::Sender<ClientLine>,
-    options: Options,
-) -> anyhow::Result<Exit> {
+pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Result<Exit> {
     let variable = |name: &str| std::env::var(name).ok();
     let depth = Depth::detect(
         variable("NO_COLOR").as_deref(),
@@ -78,13 +76,23 @@ pub async fn run(
     };
     install_panic_hook();
     let size = ratatui::crossterm::terminal::size().context("the size of the terminal is not known")?;
+    let mut app = App::new(options.identity, size, now_ms());
+    app.attached = options.run_dir;
+    let (events, commands) = match connection {
+        Some(connection) => (Some(connection.events), connection.commands),
+        None => {
+            app = app.unattached();
+            // Nobody takes commands from it.
+            (None, mpsc::channel(1).0)
+        }
+    };
     let mut workbench = Workbench {
-        app: App::new(options.identity, size, now_ms()),
+        app,
         theme,
         terminal: Terminal::enter().context("cannot set up the terminal")?,
         clock: FrameClock::default(),
         acks,
-        events: Some(events),
+        events,
         commands,
         services: options.services,
         grammars_asked: false,
@@ -135,8 +143,16 @@ impl Signals {
 /// What a task of the loop came to.
 enum News {
     Told(Box<Told>),
+<<<<<<< HEAD
     Grammars(Arc<Grammars>),
     Opened { run: PathBuf, connection: Result<Connection, String> },
+=======
+    /// What is to be told once the connection is there.
+    Opened {
+        then: Msg,
+        connection: Result<Connection, String>,
+    },
+>>>>>>> main
 }
 
 /// What ended a wait.
@@ -276,7 +292,13 @@ impl Workbench {
                     Ok(())
                 }
                 Effect::Open { run } => {
-                    self.open(run);
+                    let opening = Opening { read_only: self.app.identity.read_only, after_seq: 0 };
+                    self.open(Some(run.clone()), opening, Msg::Switched { run });
+                    Ok(())
+                }
+                Effect::Reconnect { read_only } => {
+                    let opening = Opening { read_only, after_seq: self.app.read_seq() };
+                    self.open(self.app.attached.clone(), opening, Msg::RoleTaken { read_only });
                     Ok(())
                 }
                 Effect::Copy(text) => self.terminal.screen.copy(&text),
@@ -287,7 +309,8 @@ impl Workbench {
                 }
                 Effect::Quit => {
                     let run = self.app.run_name().to_owned();
-                    self.exit = Some(Exit::Left { run, ended: self.app.ended() });
+                    let ended = self.app.ended() || !self.app.is_attached();
+                    self.exit = Some(Exit::Left { run, ended });
                     Ok(())
                 }
             };
@@ -301,16 +324,17 @@ impl Workbench {
     fn take(&mut self, news: News) -> Option<Msg> {
         match news {
             News::Told(told) => Some(Msg::Told(*told)),
+<<<<<<< HEAD
             News::Grammars(grammars) => Some(Msg::Grammars(grammars)),
             News::Opened { run, connection: Ok(connection) } => {
+=======
+            News::Opened { then, connection: Ok(connection) } => {
+>>>>>>> main
                 self.events = Some(connection.events);
                 self.commands = connection.commands;
-                Some(Msg::Switched { run })
+                Some(then)
             }
-            News::Opened { connection: Err(message), .. } => {
-                let line = HostLine::Error { message };
-                Some(Msg::Client(ClientEvent::Line(line)))
-            }
+            News::Opened { connection: Err(message), .. } => Some(Msg::NotOpened(message)),
         }
     }
 
@@ -334,12 +358,11 @@ impl Workbench {
         tokio::spawn(async move { drop(news.send(News::Told(Box::new(answer.await))).await) });
     }
 
-    fn open(&self, run: PathBuf) {
-        let (opening, news) =
-            (self.services.open(run.clone(), self.app.identity.read_only), self.news.0.clone());
+    fn open(&self, run: Option<PathBuf>, opening: Opening, then: Msg) {
+        let (opened, news) = (self.services.open(run, opening), self.news.0.clone());
         tokio::spawn(async move {
-            let connection = opening.await;
-            drop(news.send(News::Opened { run, connection }).await);
+            let connection = opened.await;
+            drop(news.send(News::Opened { then, connection }).await);
         });
     }
 

@@ -287,6 +287,7 @@ impl App {
     pub fn question(&self, then: &Confirmed) -> Question {
         match then {
             Confirmed::Submit { at } => self.submission(*at),
+            Confirmed::Steer => self.steer_question(),
             Confirmed::Stop => Question {
                 title: format!("Stop run {}?", self.run_name()),
                 details: vec![
@@ -301,6 +302,7 @@ impl App {
         match what {
             Confirmed::Stop => vec![self.send(Command::Cancel, None, "stop".to_owned())],
             Confirmed::Submit { at } => self.submit(at),
+            Confirmed::Steer => vec![Effect::Reconnect { read_only: false }],
         }
     }
 

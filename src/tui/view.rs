@@ -12,8 +12,9 @@ use super::paint::{Canvas, Span, rows_of, span, spans_width, wrap_spans};
 use super::panes;
 use super::plot::sparkline;
 use super::theme::{Role, Theme};
-use super::{header, help};
+use super::{form_view, header, help};
 use crate::plain::count;
+use crate::telemetry::{Smoothing, names};
 use crate::text::{fit, width};
 
 /// Draws `app` into all of `buf`, which must have the app's size and be empty.
@@ -71,16 +72,18 @@ fn tab_spans(app: &App, letters: usize) -> Vec<Span> {
 
 /// Last numbers with sparklines, so that curves are never quite hidden.
 fn status(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
-    let records = || app.state.steps.iter().filter_map(|step| step.record.as_ref());
-    let train: Vec<f64> = records().map(|record| record.rollout_hard).collect();
-    let select: Vec<f64> =
-        app.state.baseline_score.into_iter().chain(records().map(|record| record.current_score)).collect();
     let mut spans = vec![span(Role::Text, " ")];
-    for (name, values, role) in [("train", train, Role::Series1), ("select", select, Role::Series2)] {
+    for (name, series, role) in
+        [("train", names::TRAIN_HARD, Role::Series1), ("select", names::SELECT_CURRENT, Role::Series2)]
+    {
+        let Some(values) = app.board.series(series).map(|series| series.values(Smoothing::Off).values())
+        else {
+            continue;
+        };
         let Some(last) = values.last() else { continue };
         spans.push(span(Role::Dim, format!("{name} ")));
         spans.push(span(Role::Text, format!("{last:.3} ")));
-        spans.push(span(role, format!("{}   ", sparkline(&values, 8))));
+        spans.push(span(role, format!("{}   ", sparkline(values, 8))));
     }
     if let Some(best) = app.state.best_score {
         spans.push(span(Role::Dim, "best "));
@@ -141,6 +144,7 @@ fn hint_spans(app: &App, actions: &[Action]) -> Vec<Span> {
             {
                 "resume"
             }
+            Action::Global(GlobalAction::Filter) if app.arrangement.focus.is_searched() => "search",
             _ => spec.label,
         };
         out.push(span(Role::Key, keys));
@@ -178,7 +182,7 @@ impl App {
     }
 }
 
-fn centered(area: Rect, columns: u16, rows: u16) -> Rect {
+pub(super) fn centered(area: Rect, columns: u16, rows: u16) -> Rect {
     let (columns, rows) = (columns.min(area.width), rows.min(area.height));
     Rect {
         x: area.x + (area.width - columns) / 2,
@@ -271,6 +275,8 @@ fn draw_overlay(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) {
                 }
             }
         }
+        Overlay::Launch(form) => form_view::draw_launch(form, canvas),
+        Overlay::Resume(picker) => form_view::draw_resume(app, picker, canvas),
         Overlay::Prompt { title, hint, input, .. } => {
             let area = centered(screen, 72, 5);
             canvas.clear(area);
@@ -287,7 +293,7 @@ fn draw_overlay(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) {
 }
 
 /// The text with a reversed cell as cursor; the end of a long text stays in view.
-fn input_line(input: &super::input::Input, area: Rect, canvas: &mut Canvas<'_>) {
+pub(super) fn input_line(input: &super::input::Input, area: Rect, canvas: &mut Canvas<'_>) {
     let (before, under, after) = input.around_cursor();
     let room = (area.width as usize).saturating_sub(4);
     let mut skip = 0;

@@ -5,9 +5,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Modules in import order: each may use only those before it (and `tui` never `engine`).
-const ORDER: [&str; 15] = [
-    "domain", "text", "config", "event", "store", "model", "env", "optim", "gate", "engine", "host",
-    "client", "plain", "tui", "cli",
+const ORDER: [&str; 16] = [
+    "domain",
+    "text",
+    "config",
+    "event",
+    "store",
+    "model",
+    "env",
+    "optim",
+    "gate",
+    "engine",
+    "host",
+    "client",
+    "telemetry",
+    "plain",
+    "tui",
+    "cli",
 ];
 
 fn root() -> PathBuf {

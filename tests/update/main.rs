@@ -5,6 +5,7 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod logs;
 mod random;
 mod review;
 mod stages;
@@ -311,11 +312,11 @@ fn a_read_only_client_gives_no_command_and_says_why() {
         assert_eq!(effects, []);
         assert!(app.overlay.is_none());
         let said = app.toast.clone().unwrap().text;
-        assert_eq!(said, "read-only: attach without --read-only to decide", "{keys}");
+        assert_eq!(said, "read-only: press gs to decide", "{keys}");
     }
     for keys in ["p", "Q"] {
         assert_eq!(press(&mut app, keys), []);
-        assert_eq!(app.toast.clone().unwrap().text, "read-only: attach without --read-only to steer");
+        assert_eq!(app.toast.clone().unwrap().text, "read-only: press gs to steer");
     }
 }
 
@@ -606,19 +607,6 @@ fn filters_and_failures() {
     assert_eq!(app.rows().len(), 1);
     key(&mut app, KeyCode::Esc);
     assert_eq!(app.rows().len(), 20);
-}
-
-#[test]
-fn logs_follow_until_somebody_reads_up() {
-    let mut app = reviewing();
-    press(&mut app, "8z");
-    text(&app);
-    press(&mut app, "kkk");
-    assert!(!app.logs.follow);
-    let shown = text(&app);
-    assert!(shown.contains("↓ 3 more"), "{shown}");
-    press(&mut app, "G");
-    assert!(app.logs.follow);
 }
 
 #[test]

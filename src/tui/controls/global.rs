@@ -6,6 +6,7 @@ use crate::tui::input::Input;
 use crate::tui::layout::{Class, Pane};
 use crate::tui::msg::{Dirty, Effect};
 use crate::tui::overlay::{Overlay, Prompted};
+use crate::tui::search::{Pattern, Search};
 use crate::tui::theme::Role;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,10 +39,16 @@ pub enum GlobalAction {
     Zoom,
     FlipStrip,
     Filter,
+    NextMatch,
+    PreviousMatch,
     Copy,
+    CopyMore,
     Back,
     Pause,
     Stop,
+    NewRun,
+    Resume,
+    Steer,
     Help,
     Palette,
     Repaint,
@@ -79,11 +86,17 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
     Follow        "view.follow"          "follow"    ["f"]              None, false, always, "follow what happens now";
     Zoom          "view.zoom"            "zoom"      ["z", "+", "_"]    None, false, App::can_zoom, "give the pane the whole screen, or back";
     FlipStrip     "view.flip"            "curves/logs" ["@"]              None, false, always, "flip the bottom strip: curves or logs";
-    Filter        "view.filter"          "filter"    ["/"]              None, false, App::can_filter, "filter rollouts or logs by text";
+    Filter        "view.filter"          "filter"    ["/"]              None, false, App::can_filter, "filter a list, or search a text";
+    NextMatch     "view.next-match"      "match"     ["n"]              None, false, App::has_search, "next match of the search";
+    PreviousMatch "view.previous-match"  "match before" ["N"]           None, false, App::has_search, "match before";
     Copy          "view.copy"            "copy"      ["y"]              None, false, always, "copy what is shown (OSC 52)";
+    CopyMore      "view.copy-more"       "copy all"  ["Y"]              None, false, always, "copy it with all that belongs to it";
     Back          "view.back"            "back"      ["esc"]            None, false, always, "back out one level";
     Pause         "run.pause"            "pause"     ["p"]              Some("pause"), true, App::can_steer, "pause at the next boundary, or resume";
     Stop          "run.stop"             "stop run"  ["Q"]              Some("cancel"), true, App::can_steer, "stop the run (asks first; it stays resumable)";
+    NewRun        "run.new"              "new run"   ["g n"]            None, false, always, "start a new run by a form";
+    Resume        "run.resume"           "resume run" ["g r"]           None, false, always, "resume a run that was stopped, failed or killed";
+    Steer         "client.steer"         "steer"     ["g s"]            None, false, App::is_attached, "steer, where this client only watches; or only watch again";
     Help          "app.help"             "help"      ["?"]              None, false, always, "this help";
     Palette       "app.palette"          "commands"  [":"]              None, false, always, "all commands by name";
     Repaint       "app.repaint"          "repaint"   ["ctrl-l"]         None, false, always, "repaint the screen";
@@ -100,13 +113,18 @@ impl App {
             GlobalAction::Quit => return vec![Effect::Quit],
             GlobalAction::Interrupt => {
                 self.presses.clear();
-                if self.overlay.take().is_none() {
-                    return vec![Effect::Quit];
+                match self.overlay.take() {
+                    None => return vec![Effect::Quit],
+                    Some(Overlay::Launch(form)) => self.launch = Some(form),
+                    Some(_) => {}
                 }
             }
             GlobalAction::Suspend => return vec![Effect::Suspend],
             GlobalAction::Stop => self.confirm_stop(),
             GlobalAction::Pause => return self.toggle_pause(),
+            GlobalAction::NewRun => return self.open_launch_form(),
+            GlobalAction::Resume => return self.open_resume_picker(None),
+            GlobalAction::Steer => return self.ask_role(),
             GlobalAction::Help => self.overlay = Some(Overlay::Help { top: 0 }),
             GlobalAction::Palette => {
                 self.overlay = Some(Overlay::Palette { input: Input::default(), selected: 0 });
@@ -140,7 +158,10 @@ impl App {
             GlobalAction::Follow => self.follow(),
             GlobalAction::FlipStrip => self.flip_strip(),
             GlobalAction::Filter => self.ask_filter(),
-            GlobalAction::Copy => return self.copy(),
+            GlobalAction::NextMatch => self.go_to_match(true),
+            GlobalAction::PreviousMatch => self.go_to_match(false),
+            GlobalAction::Copy => return self.copy(self.copied_text()),
+            GlobalAction::CopyMore => return self.copy(self.copied_with_context()),
             GlobalAction::Repaint => self.stain(Dirty::Repaint),
         }
         Vec::new()
@@ -150,20 +171,23 @@ impl App {
     pub(in crate::tui) fn focus(&mut self, pane: Pane) {
         self.arrangement.focus = pane;
         match pane {
-            Pane::Patch | Pane::Gate | Pane::Transcript | Pane::Config | Pane::Overview => {
+            Pane::Runs | Pane::Patch | Pane::Gate | Pane::Transcript | Pane::Config | Pane::Overview => {
                 self.arrangement.main = pane;
             }
             Pane::Curves | Pane::Logs | Pane::Machine => self.arrangement.strip = pane,
-            Pane::Runs | Pane::Steps | Pane::Rollouts => {}
+            Pane::Steps | Pane::Rollouts => {}
         }
     }
 
     fn back(&mut self) {
         let focus = self.arrangement.focus;
-        if let Some(filter) = self.filter_of(focus)
-            && !filter.is_empty()
-        {
-            filter.clear();
+        if focus == Pane::Curves && self.back_in_curves() {
+            // Back to the grid.
+        } else if self.search_in(focus).is_some() {
+            self.search = None;
+            self.logs.found = None;
+        } else if self.filter_of(focus).is_some_and(|filter| !filter.is_empty()) {
+            self.set_filter(focus, String::new());
         } else if focus == Pane::Patch && self.patch.line_mode.take().is_some() {
             // Out of the lines, back to the edits.
         } else if focus == Pane::Rollouts && self.rollouts.only.take().is_some() {
@@ -178,6 +202,11 @@ impl App {
                     self.arrangement.main = Pane::Gate;
                 }
                 Pane::Steps => self.stage = None,
+                Pane::Runs if self.is_attached() => {
+                    self.arrangement.main = Pane::Gate;
+                    self.focus(Pane::Steps);
+                }
+                Pane::Runs => {}
                 _ => self.focus(Pane::Steps),
             }
         }
@@ -188,12 +217,12 @@ impl App {
         match pane {
             Pane::Runs => Some(&mut self.runs.filter),
             Pane::Rollouts => Some(&mut self.rollouts.filter),
+            Pane::Curves => Some(&mut self.curves.filter),
             Pane::Logs => Some(&mut self.logs.filter),
             Pane::Steps
             | Pane::Transcript
             | Pane::Patch
             | Pane::Gate
-            | Pane::Curves
             | Pane::Machine
             | Pane::Config
             | Pane::Overview => None,
@@ -207,6 +236,10 @@ impl App {
         match pane {
             Pane::Rollouts => self.rollouts.selected = None,
             Pane::Logs => self.logs.follow = true,
+            Pane::Runs => {
+                self.runs.refilter(self.now);
+                self.runs.cursor = 0;
+            }
             _ => {}
         }
     }
@@ -255,7 +288,7 @@ impl App {
 
     fn follow(&mut self) {
         match self.arrangement.focus {
-            Pane::Logs => self.logs.follow = !self.logs.follow,
+            Pane::Logs => self.follow_logs(),
             Pane::Transcript => self.transcript.follow = !self.transcript.follow,
             _ => {
                 self.stage = None;
@@ -278,6 +311,14 @@ impl App {
 
     fn ask_filter(&mut self) {
         let pane = self.arrangement.focus;
+        if pane.is_searched() {
+            let text = self.search_in(pane).map(|search| search.pattern.text.clone()).unwrap_or_default();
+            let title = format!("Search {}", pane.title().to_lowercase());
+            let hint = "in any case, unless it has a capital letter · n and N go on";
+            let then = Prompted::Search(pane);
+            self.overlay = Some(Overlay::Prompt { title, hint, input: Input::of(&text), then });
+            return;
+        }
         let Some(text) = self.filter_of(pane).map(|filter| filter.clone()) else { return };
         let title = format!("Filter {}", pane.title().to_lowercase());
         let hint = "part of the text · empty shows all";
@@ -285,14 +326,45 @@ impl App {
             Some(Overlay::Prompt { title, hint, input: Input::of(&text), then: Prompted::Filter(pane) });
     }
 
-    fn copy(&mut self) -> Vec<Effect> {
-        let text = self.copied_text();
+    /// The search of a pane, if that is what was searched last.
+    pub(in crate::tui) fn search_in(&self, pane: Pane) -> Option<&Search> {
+        self.search.as_ref().filter(|search| search.pane == pane)
+    }
+
+    pub fn has_search(&self) -> bool {
+        self.search_in(self.arrangement.focus).is_some()
+    }
+
+    pub(in crate::tui) fn start_search(&mut self, pane: Pane, text: &str) {
+        self.search = Pattern::of(text).map(|pattern| Search { pane, pattern, found: None });
+        self.logs.found = None;
+        self.go_to_match(true);
+    }
+
+    fn go_to_match(&mut self, forward: bool) {
+        let found = match self.search.as_ref().map(|search| search.pane) {
+            Some(Pane::Logs) => self.search_logs(forward),
+            _ => None,
+        };
+        if let Some(search) = &mut self.search {
+            search.found = found;
+        }
+    }
+
+    fn copy(&mut self, text: String) -> Vec<Effect> {
         if text.is_empty() {
             self.say(Role::Warn, "copy: nothing here to copy");
             return Vec::new();
         }
         self.say(Role::Dim, format!("copied {} characters (OSC 52)", text.chars().count()));
         vec![Effect::Copy(text)]
+    }
+
+    fn copied_with_context(&self) -> String {
+        match self.arrangement.focus {
+            Pane::Logs => self.copied_page_of_logs(),
+            _ => self.copied_text(),
+        }
     }
 
     fn copied_text(&self) -> String {

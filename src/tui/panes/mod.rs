@@ -1,5 +1,6 @@
 //! One file per pane: each draws what the app holds into a rectangle and changes nothing.
 
+mod chart;
 mod config;
 mod curves;
 mod diff;
@@ -12,7 +13,7 @@ mod patch;
 mod proposal;
 mod result;
 mod rollouts;
-mod runs;
+pub mod runs;
 mod stage;
 mod steps;
 mod transcript;
@@ -40,6 +41,22 @@ pub fn draw(app: &App, pane: Pane, area: Rect, canvas: &mut Canvas<'_>) {
         Pane::Gate => gate::draw(app, area, canvas),
         Pane::Curves => curves::draw(app, area, canvas),
         Pane::Logs => logs::draw(app, area, canvas),
+    }
+}
+
+/// Where [`frame`] leaves room.
+fn inside(app: &App, area: Rect) -> Rect {
+    match Class::of(app.size.0, app.size.1) {
+        Class::Standard | Class::Wide if area.width < 4 || area.height < 2 => Rect::ZERO,
+        Class::Standard | Class::Wide => {
+            Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
+        }
+        Class::Tiny | Class::Compact => Rect {
+            x: area.x + 1,
+            y: area.y + 1,
+            width: area.width.saturating_sub(2),
+            height: area.height.saturating_sub(1),
+        },
     }
 }
 
@@ -92,6 +109,7 @@ fn placeholder(canvas: &mut Canvas<'_>, area: Rect, lines: &[&str]) {
 /// The words for a run of which nothing is known yet.
 fn waiting_words(app: &App) -> &'static str {
     match app.link {
+        Link::Unattached => "No run is attached: 1 lists them, enter attaches.",
         Link::Connecting => "Connecting to the run's host…",
         _ if app.loading() => "Reading the journal…",
         Link::Up | Link::Lost { .. } => "The run has not begun.",
