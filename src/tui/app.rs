@@ -34,11 +34,8 @@ use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
 use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
-<<<<<<< HEAD
-use crate::text::Grammars;
-=======
 use crate::telemetry::Board;
->>>>>>> main
+use crate::text::Grammars;
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
 const IDLE_MS: u64 = 5_000;
@@ -248,14 +245,11 @@ impl App {
             }
             Msg::Mouse(_) | Msg::Focus(_) => Vec::new(),
             Msg::Told(told) => self.told(told),
-<<<<<<< HEAD
             Msg::Grammars(grammars) => {
                 self.grammars = Some(grammars);
                 self.stain(Dirty::Data);
                 Vec::new()
             }
-            Msg::Switched { run } => self.switched(&run),
-=======
             Msg::Switched { run } => self.switched(run),
             Msg::RoleTaken { read_only } => {
                 self.role_taken(read_only);
@@ -265,7 +259,6 @@ impl App {
                 self.say(Role::Bad, why);
                 Vec::new()
             }
->>>>>>> main
         }
     }
 

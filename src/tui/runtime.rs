@@ -143,16 +143,12 @@ impl Signals {
 /// What a task of the loop came to.
 enum News {
     Told(Box<Told>),
-<<<<<<< HEAD
     Grammars(Arc<Grammars>),
-    Opened { run: PathBuf, connection: Result<Connection, String> },
-=======
     /// What is to be told once the connection is there.
     Opened {
         then: Msg,
         connection: Result<Connection, String>,
     },
->>>>>>> main
 }
 
 /// What ended a wait.
@@ -324,12 +320,8 @@ impl Workbench {
     fn take(&mut self, news: News) -> Option<Msg> {
         match news {
             News::Told(told) => Some(Msg::Told(*told)),
-<<<<<<< HEAD
             News::Grammars(grammars) => Some(Msg::Grammars(grammars)),
-            News::Opened { run, connection: Ok(connection) } => {
-=======
             News::Opened { then, connection: Ok(connection) } => {
->>>>>>> main
                 self.events = Some(connection.events);
                 self.commands = connection.commands;
                 Some(then)
