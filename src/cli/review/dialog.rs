@@ -224,3 +224,180 @@ pub fn open(state: &RunState) -> Option<(StepRef, &ReviewState)> {
     let asks = review.mode == ReviewMode::Manual && !review.edits.is_empty() && review.submitted.is_none();
     asks.then_some((at, review))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Author, Edit, TimeoutPolicy};
+    use crate::event::{Event, Record};
+
+    fn edit(op: &str, target: &str, content: &str, support: u32) -> Edit {
+        let value = serde_json::json!({
+            "op": op, "target": target, "content": content, "support_count": support, "rationale": "it failed",
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    const AT: StepRef = StepRef { epoch: 1, step: 3, step_in_epoch: 2 };
+
+    /// The journal so far, and the conversation about it.
+    struct Talk {
+        state: RunState,
+        dialog: Dialog,
+    }
+
+    impl Talk {
+        fn begun() -> (Self, Vec<Move>) {
+            let mut talk = Self { state: RunState::default(), dialog: Dialog::default() };
+            let edits = vec![
+                edit("replace", "old\x1b[2J words", "new words", 14),
+                edit("add_rule", "Brevity", "Be brief.\n1 accept, 2 reject", 4),
+                edit("delete", "gone", "", 1),
+            ];
+            let moves = talk.event(Event::ReviewOpened {
+                at: AT,
+                mode: ReviewMode::Manual,
+                edits,
+                current_hash: String::new(),
+                preview: String::new(),
+                timeout_s: None,
+                on_timeout: TimeoutPolicy::Accept,
+            });
+            (talk, moves)
+        }
+
+        fn event(&mut self, event: Event) -> Vec<Move> {
+            self.state.apply(&Record { seq: self.state.seq + 1, at: 1, event });
+            self.dialog.look(&self.state)
+        }
+
+        fn decided(&mut self, edit: usize, decision: Decision, by: &str) -> Vec<Move> {
+            let (by, rev) = (Author(by.into()), self.state.rev + 1);
+            self.event(Event::EditDecided { at: AT, edit, decision, by, rev })
+        }
+
+        /// Types a line; what it sends is applied.
+        fn types(&mut self, line: &str) -> Vec<Move> {
+            let moves = self.dialog.answer(&self.state, line);
+            self.applied(moves)
+        }
+
+        fn applied(&mut self, moves: Vec<Move>) -> Vec<Move> {
+            let Some(Move::Send(command, _)) = moves.last() else { return moves };
+            match command.clone() {
+                Command::Decide { edit, decision, .. } => assert_eq!(self.decided(edit, decision, "ann"), []),
+                Command::Comment { edit, text, .. } => {
+                    let (by, rev) = (Author("ann".into()), self.state.rev + 1);
+                    assert_eq!(self.event(Event::ReviewCommented { at: AT, edit, text, by, rev }), []);
+                }
+                Command::Submit { .. } => {}
+                other => panic!("{other:?}"),
+            }
+            moves.into_iter().chain(self.dialog.acknowledged(&self.state)).collect()
+        }
+    }
+
+    fn asked(moves: &[Move]) -> &str {
+        match moves.last() {
+            Some(Move::Ask(words)) => words,
+            other => panic!("no question: {other:?}"),
+        }
+    }
+
+    fn sent(moves: &[Move]) -> &Command {
+        let found = moves.iter().find_map(|one| match one {
+            Move::Send(command, _) => Some(command),
+            Move::Say(_) | Move::Ask(_) | Move::Edit(_) => None,
+        });
+        found.unwrap_or_else(|| panic!("nothing sent: {moves:?}"))
+    }
+
+    #[test]
+    fn questions_are_single_lines_in_plain_words() {
+        let (mut talk, moves) = Talk::begun();
+        assert_eq!(moves[0], Move::Say("Review of step 3: 3 edits.".into()));
+        assert_eq!(
+            asked(&moves),
+            "Edit 1 of 3, replace, supported by 14. \
+             1 accept, 2 reject, 3 amend, 4 comment, 5 show the text, 6 skip, 7 submit:"
+        );
+        let second = talk.types("6");
+        assert!(asked(&second).starts_with("Edit 2 of 3, add rule, supported by 4. 1 accept"));
+        let shown = talk.types("5");
+        // What a model wrote is indented: it cannot pass for a question.
+        assert!(shown.contains(&Move::Say("  1 accept, 2 reject".into())), "{shown:?}");
+        assert!(shown.contains(&Move::Say("Why:".into())));
+        let says = |moves: &[Move]| {
+            let all = moves.iter().map(|one| match one {
+                Move::Say(words) | Move::Ask(words) => words.clone(),
+                Move::Send(..) | Move::Edit(_) => String::new(),
+            });
+            all.collect::<Vec<_>>().join("|")
+        };
+        for moves in [&moves, &shown] {
+            assert!(!says(moves).contains(['\n', '\x1b', '│', '─']), "{moves:?}");
+        }
+        assert!(matches!(&talk.types("9")[0], Move::Say(words) if words.contains("from 1 to 7")));
+    }
+
+    #[test]
+    fn a_review_from_the_first_edit_to_the_submission() {
+        let (mut talk, _) = Talk::begun();
+        let accepted = talk.types("1");
+        assert_eq!(sent(&accepted), &Command::Decide { at: AT, edit: 0, decision: Decision::Accept });
+        assert!(asked(&accepted).starts_with("Edit 2 of 3"));
+        assert!(asked(&talk.types("2")).starts_with("Why is edit 2 rejected?"));
+        let rejected = talk.types("too vague");
+        let decision = Decision::Reject { reason: "too vague".into() };
+        assert_eq!(sent(&rejected), &Command::Decide { at: AT, edit: 1, decision });
+        assert!(asked(&rejected).starts_with("Edit 3 of 3, delete"));
+        assert!(asked(&talk.types("4")).starts_with("Your comment on edit 3"));
+        let commented = talk.types("keep half of it");
+        let text = "keep half of it".to_owned();
+        assert_eq!(sent(&commented), &Command::Comment { at: AT, edit: Some(2), text });
+        assert!(asked(&commented).starts_with("Edit 3 of 3"), "the same edit is asked about again");
+        assert_eq!(talk.types("3"), [Move::Edit("gone".into())], "what a deletion may keep");
+        let moves = talk.dialog.edited(&talk.state, Ok(Some("go".into())));
+        let amended = talk.applied(moves);
+        let decision = Decision::Amend { content: "go".into(), reason: String::new() };
+        assert_eq!(sent(&amended), &Command::Decide { at: AT, edit: 2, decision });
+        assert_eq!(
+            asked(&amended),
+            "Submit the review of step 3? 2 accepted, 1 rejected. 1 submit, 2 back to the edits:"
+        );
+        assert!(asked(&talk.types("2")).contains("Edit 1 of 3, replace, supported by 14, accepted by ann."));
+        talk.types("7");
+        assert_eq!(sent(&talk.types("1")), &Command::Submit { at: AT });
+    }
+
+    #[test]
+    fn what_somebody_else_decides_is_said_and_the_next_line_is_no_answer() {
+        let (mut talk, _) = Talk::begun();
+        let moves = talk.decided(0, Decision::Reject { reason: String::new() }, "bob");
+        assert_eq!(asked(&moves), "Edit 1 was rejected by bob meanwhile. Press enter to go on:");
+        assert!(asked(&talk.types("1")).starts_with("Edit 2 of 3"), "that 1 accepted nothing");
+        assert_eq!(talk.decided(2, Decision::Accept, "bob"), [], "another edit is no matter now");
+        assert!(asked(&talk.types("6")).starts_with("Submit the review"));
+        let by = Author("bob".into());
+        let rev = talk.state.rev + 1;
+        let moves = talk.event(Event::ReviewSubmitted { at: AT, by, rev });
+        assert_eq!(moves, [Move::Say("The review of step 3 is closed.".into())]);
+        assert_eq!(talk.types("1"), [Move::Say("No question is open.".into())]);
+    }
+
+    #[test]
+    fn decisions_say_what_they_are_based_on_and_refusals_ask_on() {
+        let (mut talk, _) = Talk::begun();
+        talk.types("2");
+        let moves = talk.dialog.answer(&talk.state, "");
+        assert!(matches!(moves[..], [Move::Send(_, rev)] if rev == talk.dialog.rev));
+        // Refused: the edit is still undecided, and the conversation goes on.
+        assert!(asked(&talk.dialog.acknowledged(&talk.state)).starts_with("Edit 2 of 3"));
+        talk.types("3");
+        let moves = talk.dialog.edited(&talk.state, Err("`vi` is not there".into()));
+        assert_eq!(moves[0], Move::Say("The editor: `vi` is not there.".into()));
+        assert!(asked(&moves).starts_with("Edit 2 of 3"));
+        talk.types("4");
+        assert!(asked(&talk.types("  ")).starts_with("Edit 2 of 3"), "an empty comment says nothing");
+    }
+}
