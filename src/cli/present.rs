@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,6 +13,7 @@ use super::{Failure, assembly, exit, failure, output};
 use crate::client::{ClientEvent, Connection, Presence, gone, presence};
 use crate::event::{HostLine, RunStatus};
 use crate::plain::PlainRenderer;
+use crate::tui::Services;
 
 /// Between looks at a host that is about to leave.
 const HOST_PAUSE: Duration = Duration::from_millis(20);
@@ -38,17 +40,20 @@ impl View {
     }
 }
 
-/// Shows a run until it ends or the client leaves. `run_dir`: the run's folder if it is on this machine.
+/// Shows a run until it ends or the client leaves. `run_dir`: the run's folder if it is on this machine; `services`: what
+/// the workbench knows besides it.
 pub async fn present(
     connection: Connection,
     view: View,
     run_dir: Option<&Path>,
+    services: Arc<dyn Services>,
     read_only: bool,
     viewing: &Viewing,
 ) -> Result<u8, Failure> {
     match view {
         View::Workbench => {
-            assembly::workbench(connection, read_only).await?;
+            assembly::workbench(Some(connection), run_dir, services, read_only, (&viewing.screen).into())
+                .await?;
             Ok(match run_dir {
                 Some(run_dir) => code_of_folder(run_dir, viewing.require_improvement)?,
                 None => exit::DONE,

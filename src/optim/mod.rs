@@ -7,6 +7,7 @@ mod apply;
 mod briefing;
 mod deep;
 mod edit_lines;
+mod estimate;
 mod extract;
 mod lr;
 mod material;
@@ -36,6 +37,7 @@ pub use appendix::{
 pub use apply::{Applied, MissingAnchor, apply_edits};
 pub use deep::{probe_examples, probe_reply, representatives, with_reference};
 pub use edit_lines::{Choice, EditLines};
+pub use estimate::{Estimate, Experience, Sizes, StageBound, estimate};
 pub use extract::{extract_json, extract_json_array};
 pub use lr::{lr_decision, lr_fallback};
 pub use memory::{failed_attempt, memory_text, reviewer_note, reviewer_refusal};

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ratatui::crossterm::event::KeyEventKind;
@@ -19,8 +19,9 @@ use super::controls::patch::{Anchor, PatchView};
 use super::controls::rollouts::RolloutsView;
 use super::controls::runs::RunsView;
 use super::controls::transcript::TranscriptView;
+use super::form::LaunchForm;
 use super::journal_lines::JournalLines;
-use super::keymap::{Keymap, Press};
+use super::keymap::Keymap;
 use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
@@ -29,6 +30,7 @@ use super::search::Search;
 use super::services::Told;
 use super::stages::{Stage, StageList};
 use super::steer::Pending;
+use super::surface::Surface;
 use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
@@ -50,9 +52,14 @@ pub struct Identity {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Link {
+    /// No run is attached.
+    Unattached,
     Connecting,
     Up,
-    Lost { reason: String, since: u64 },
+    Lost {
+        reason: String,
+        since: u64,
+    },
 }
 
 /// What the user or a slow line asks of the screen.
@@ -96,11 +103,15 @@ pub struct App {
     pub identity: Identity,
     pub prefs: Prefs,
     pub keymap: Arc<Keymap>,
+    pub surface: Surface,
     pub now: u64,
     pub size: (u16, u16),
     pub link: Link,
-    /// From the welcome line: the name before `run_started` is known.
+    /// From the welcome line: the name before `run_started` is known, and the folder as its host knows it.
     pub run: String,
+    pub run_dir: String,
+    /// Folder of the attached run, if it is on this machine.
+    pub attached: Option<PathBuf>,
     pub last_seq: u64,
     pub clients: Vec<Client>,
     /// The fold of the journal so far, while a glance at its end is shown.
@@ -124,9 +135,10 @@ pub struct App {
     pub overview: OverviewView,
     pub overlay: Option<Overlay>,
     pub search: Option<Search>,
+    /// A launch form that was left without starting.
+    pub(super) launch: Option<Box<LaunchForm>>,
     pub toast: Option<Toast>,
     pub(super) stage_list: RefCell<StageList>,
-    pub(super) presses: Vec<Press>,
     pub(super) pending: HashMap<String, Pending>,
     pub(super) commands: u64,
     last_key_at: u64,
@@ -140,10 +152,13 @@ impl App {
             identity,
             prefs: Prefs::default(),
             keymap: Arc::default(),
+            surface: Surface::default(),
             now,
             size,
             link: Link::Connecting,
             run: String::new(),
+            run_dir: String::new(),
+            attached: None,
             last_seq: 0,
             clients: Vec::new(),
             history: None,
@@ -169,14 +184,22 @@ impl App {
             overview: OverviewView::default(),
             overlay: None,
             search: None,
+            launch: None,
             toast: None,
             stage_list: RefCell::default(),
-            presses: Vec::new(),
             pending: HashMap::new(),
             commands: 0,
             last_key_at: 0,
             dirty: Dirty::Repaint,
         }
+    }
+
+    /// With no run: the list of runs has the screen.
+    pub fn unattached(mut self) -> Self {
+        self.link = Link::Unattached;
+        self.focus(Pane::Runs);
+        self.arrangement.zoom = true;
+        self
     }
 
     /// One message in, the wanted effects out.
@@ -190,7 +213,7 @@ impl App {
         match msg {
             Msg::Tick(now) => {
                 self.tick(now);
-                Vec::new()
+                self.look_if_due()
             }
             Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
             Msg::Key(key) => {
@@ -219,29 +242,62 @@ impl App {
                 self.stain(Dirty::Repaint);
                 Vec::new()
             }
-            Msg::Mouse(_) | Msg::Focus(_) => Vec::new(),
+            Msg::Mouse(event) => self.mouse(event),
+            Msg::Focus(here) => {
+                self.focus_changed(here);
+                Vec::new()
+            }
+            Msg::Settings(settings) => self.settings(*settings),
+            Msg::SettingsBroken(why) => {
+                self.settings_broken(why);
+                Vec::new()
+            }
+            Msg::FileChanged(file) => {
+                self.file_changed(&file);
+                Vec::new()
+            }
+            Msg::Said(role, text) => {
+                self.say(role, text);
+                Vec::new()
+            }
             Msg::Told(told) => self.told(told),
-            Msg::Switched { run } => self.switched(&run),
+            Msg::Switched { run } => self.switched(run),
+            Msg::RoleTaken { read_only } => {
+                self.role_taken(read_only);
+                Vec::new()
+            }
+            Msg::NotOpened(why) => {
+                self.say(Role::Bad, why);
+                Vec::new()
+            }
         }
     }
 
     fn told(&mut self, told: Told) -> Vec<Effect> {
-        self.stain(Dirty::Data);
         match told {
-            Told::Runs(runs) => self.told_runs(runs),
-            Told::Series { run, series } => self.told_series(&run, series),
+            Told::Series { run, series } => return self.told_series(&run, series),
+            Told::Runs(runs) => return self.told_runs(runs),
+            Told::Configs(files) => self.told_configs(files),
+            Told::Checked { draft, result } => return self.told_checked(&draft, result),
+            Told::Started(result) => return self.told_started(result),
+            Told::Changes { run, result } => self.told_changes(run, result),
         }
+        Vec::new()
     }
 
     /// Forgets the run so far; how the screen is arranged stays.
-    fn switched(&mut self, run: &Path) -> Vec<Effect> {
+    fn switched(&mut self, run: PathBuf) -> Vec<Effect> {
         let mut fresh = Self::new(self.identity.clone(), self.size, self.now);
         fresh.run = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        fresh.arrangement = self.arrangement;
+        fresh.attached = Some(run);
+        fresh.arrangement.strip = self.arrangement.strip;
         fresh.prefs = self.prefs;
         fresh.keymap = Arc::clone(&self.keymap);
+        fresh.surface = std::mem::take(&mut self.surface);
         fresh.runs = std::mem::take(&mut self.runs);
+        fresh.launch = self.launch.take();
         fresh.commands = self.commands;
+        fresh.last_key_at = self.last_key_at;
         *self = fresh;
         Vec::new()
     }
@@ -278,7 +334,8 @@ impl App {
     pub fn next_tick(&self) -> Option<u64> {
         let second = self.clock_runs().then(|| 1000 - self.now % 1000);
         let toast = self.toast.as_ref().map(|toast| toast.until.saturating_sub(self.now).max(1));
-        second.into_iter().chain(toast).min()
+        let look = self.next_look().map(|due| due.saturating_sub(self.now).max(1));
+        second.into_iter().chain(toast).chain(look).min()
     }
 
     fn tick(&mut self, now: u64) {
@@ -300,7 +357,7 @@ impl App {
                 self.live.forget_calls();
                 let since = match self.link {
                     Link::Lost { since, .. } => since,
-                    Link::Connecting | Link::Up => self.now,
+                    Link::Unattached | Link::Connecting | Link::Up => self.now,
                 };
                 self.link = Link::Lost { reason, since };
             }
@@ -313,9 +370,9 @@ impl App {
     fn host_line(&mut self, line: HostLine) -> Vec<Effect> {
         self.stain(Dirty::Data);
         match line {
-            HostLine::Welcome { run, last_seq, .. } => {
+            HostLine::Welcome { run, run_dir, last_seq, .. } => {
                 self.link = Link::Up;
-                self.run = run;
+                (self.run, self.run_dir) = (run, run_dir);
                 self.last_seq = last_seq;
             }
             HostLine::Glance(state) => {
@@ -352,6 +409,7 @@ impl App {
     fn read_history(&mut self, record: &Record) {
         let Some(history) = &mut self.history else { return };
         history.apply(record);
+        self.board.hear(record);
         self.lines.hear(record, self.last_seq);
         if history.seq >= self.state.seq
             && let Some(whole) = self.history.take()
@@ -359,6 +417,11 @@ impl App {
             self.state = whole;
             self.stain(Dirty::Input);
         }
+    }
+
+    /// The last record that was folded; of the history while that is read.
+    pub fn read_seq(&self) -> u64 {
+        self.history.as_ref().unwrap_or(&self.state).seq
     }
 
     /// How much of the history behind the glance has been read, in [0, 1].
@@ -396,7 +459,7 @@ impl App {
     fn arrive(&mut self) -> Vec<Effect> {
         if self.review_label().is_some() {
             self.focus(Pane::Patch);
-            return vec![Effect::Bell];
+            return self.call();
         }
         if self.ended() {
             self.focus(Pane::Gate);
@@ -419,7 +482,7 @@ impl App {
                 } else {
                     self.say(Role::Warn, "a review waits for you: press 4");
                 }
-                return vec![Effect::Bell];
+                return self.call();
             }
             Event::GateDecided { .. } | Event::TestFinished { .. }
                 if idle && self.stage.is_none() && self.arrangement.main == Pane::Patch =>
@@ -502,7 +565,11 @@ impl App {
     }
 
     pub fn can_steer(&self) -> bool {
-        !self.identity.read_only && !self.ended()
+        self.is_attached() && !self.identity.read_only && !self.ended()
+    }
+
+    pub fn is_attached(&self) -> bool {
+        self.link != Link::Unattached
     }
 
     /// Accepted steps out of the finished ones.

@@ -287,6 +287,7 @@ impl App {
     pub fn question(&self, then: &Confirmed) -> Question {
         match then {
             Confirmed::Submit { at } => self.submission(*at),
+            Confirmed::Steer => self.steer_question(),
             Confirmed::CancelCall { path, item } => Question {
                 title: format!("Cancel the call for {item}?"),
                 details: vec![
@@ -311,6 +312,7 @@ impl App {
             Confirmed::Stop => vec![self.send(Command::Cancel, None, "stop".to_owned())],
             Confirmed::CancelCall { path, .. } => self.cancel_call(path),
             Confirmed::Submit { at } => self.submit(at),
+            Confirmed::Steer => vec![Effect::Reconnect { read_only: false }],
         }
     }
 

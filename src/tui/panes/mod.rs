@@ -16,7 +16,7 @@ mod patch;
 mod proposal;
 mod result;
 mod rollouts;
-mod runs;
+pub mod runs;
 mod stage;
 mod steps;
 mod transcript;
@@ -135,6 +135,7 @@ fn placeholder(canvas: &mut Canvas<'_>, area: Rect, lines: &[&str]) {
 /// The words for a run of which nothing is known yet.
 fn waiting_words(app: &App) -> &'static str {
     match app.link {
+        Link::Unattached => "No run is attached: 1 lists them, enter attaches.",
         Link::Connecting => "Connecting to the run's host…",
         _ if app.loading() => "Reading the journal…",
         Link::Up | Link::Lost { .. } => "The run has not begun.",
