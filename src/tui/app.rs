@@ -247,7 +247,7 @@ impl App {
                 self.focus_changed(here);
                 Vec::new()
             }
-            Msg::Settings(settings) => self.settings(*settings),
+            Msg::Settings(settings) => self.use_settings(*settings),
             Msg::SettingsBroken(why) => {
                 self.settings_broken(why);
                 Vec::new()
@@ -281,6 +281,7 @@ impl App {
             Told::Checked { draft, result } => return self.told_checked(&draft, result),
             Told::Started(result) => return self.told_started(result),
             Told::Changes { run, result } => self.told_changes(run, result),
+            Told::Retune { wanted, result } => self.told_retune(&wanted, result),
         }
         Vec::new()
     }
@@ -557,7 +558,8 @@ impl App {
         let focus = self.arrangement.focus;
         // Two replies beside each other are not one text.
         let compares = focus == Pane::Transcript && self.transcript.compared.is_some();
-        (focus.is_searched() && !compares) || matches!(focus, Pane::Runs | Pane::Rollouts | Pane::Curves)
+        (focus.is_searched() && !compares)
+            || matches!(focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config)
     }
 
     pub fn can_zoom(&self) -> bool {

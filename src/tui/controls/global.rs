@@ -253,18 +253,19 @@ impl App {
             Pane::Rollouts => Some(self.rollouts.filter.text()),
             Pane::Curves => Some(&self.curves.filter),
             Pane::Logs => Some(&self.logs.filter),
-            Pane::Steps
-            | Pane::Transcript
-            | Pane::Patch
-            | Pane::Gate
-            | Pane::Machine
-            | Pane::Config
-            | Pane::Overview => None,
+            Pane::Config => Some(&self.config.filter),
+            Pane::Steps | Pane::Transcript | Pane::Patch | Pane::Gate | Pane::Machine | Pane::Overview => {
+                None
+            }
         }
     }
 
     pub(in crate::tui) fn set_filter(&mut self, pane: Pane, text: &str) {
         match pane {
+            Pane::Config => {
+                self.config.filter = text.to_owned();
+                self.config.cursor = 0;
+            }
             Pane::Runs => {
                 self.runs.filter = text.to_owned();
                 self.runs.refilter(self.now);
@@ -276,13 +277,7 @@ impl App {
                 self.logs.filter = text.to_owned();
                 self.logs.follow = true;
             }
-            Pane::Steps
-            | Pane::Transcript
-            | Pane::Patch
-            | Pane::Gate
-            | Pane::Machine
-            | Pane::Config
-            | Pane::Overview => {}
+            Pane::Steps | Pane::Transcript | Pane::Patch | Pane::Gate | Pane::Machine | Pane::Overview => {}
         }
     }
 
