@@ -16,7 +16,7 @@ use planish::tui::{App, ClientEvent, Depth, Msg, Pane, Role, Scope, Theme, actio
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Color;
 
-const SIZES: [(u16, u16); 3] = [(60, 15), (80, 24), (120, 40)];
+const SIZES: [(u16, u16); 4] = [(60, 15), (80, 24), (120, 40), (200, 60)];
 const HOSTILE: &str = "\x1b]52;c;ZXZpbA==\x07\x1b[2Jrm -rf\u{202e}txt\u{200b}\ttab";
 
 fn show(app: &mut App, pane: Pane) {
