@@ -110,10 +110,7 @@ impl Services for Alone {
     fn answer(&self, ask: Ask) -> BoxFuture<'static, Told> {
         const WHY: &str = "only this run is known here; `planish` without a run shows all";
         let told = match ask {
-            Ask::Runs => Told::Runs(Err("only the attached run is known here".into())),
-            Ask::Series { run } => {
-                Told::Series { run, series: Err("only the attached run is known here".into()) }
-            }
+            Ask::Series { run } => Told::Series { run, series: Err(WHY.into()) },
             Ask::Runs => Told::Runs(Err(WHY.into())),
             Ask::Configs => Told::Configs(Err(WHY.into())),
             Ask::Check(draft) => Told::Checked { draft, result: Err(vec![WHY.into()]) },
