@@ -5,7 +5,7 @@ mod support;
 use std::error::Error;
 
 use planish::event::RunState;
-use planish::store::{JournalFile, RunDir, RunLock, fold_run, read_records, write_snapshot};
+use planish::store::{JournalFile, RunDir, RunLock, glance_run, read_records, write_snapshot};
 use support::{memory_mb, timed};
 
 const EVENTS: usize = 1_000_000;
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     drop(early);
     println!("write a snapshot            {:>9.0} ms", seconds * 1e3);
     println!("snapshot                    {:>9.1} MB", std::fs::metadata(run.snapshot())?.len() as f64 / 1e6);
-    let (state, seconds) = timed(|| fold_run(&run));
+    let (state, seconds) = timed(|| glance_run(&run));
     println!("snapshot + tail of {TAIL}    {:>9.0} ms (target 300), seq {}", seconds * 1e3, state?.seq);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! A made-up journal of any length for benches, and the memory of this process. Knows no target numbers.
 #![allow(dead_code, reason = "no bench uses all of it")]
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use planish::config::Config;
@@ -37,6 +38,7 @@ pub fn records(n: usize) -> Vec<Record> {
         config_hash: fingerprint(["config"]),
         skill: skill.clone(),
         origin: None,
+        origins: Default::default(),
         plan,
     };
     let events = std::iter::once(begun).chain((1..).flat_map(|step| step_events(step, &skill)));
@@ -82,7 +84,7 @@ fn rollout(prefix: &str, index: usize, skill: &Skill) -> (EffectKey, ItemResult)
         task_type: "qa".into(),
         task: task.clone(),
         gold: "red".into(),
-        system_prompt: skill.text.clone(),
+        system_prompt: skill.text.as_str().into(),
         user_prompt: task,
         reply: "I think that it is red.".into(),
         answer: "red".into(),
@@ -91,7 +93,7 @@ fn rollout(prefix: &str, index: usize, skill: &Skill) -> (EffectKey, ItemResult)
         usage: Usage { calls: 1, prompt_tokens: 40, completion_tokens: 6, ..Usage::default() },
         ms: 812,
     };
-    (EffectKey { fingerprint: fingerprint([path.as_str()]), path }, ItemResult::Scored(Box::new(rollout)))
+    (EffectKey { fingerprint: fingerprint([path.as_str()]), path }, ItemResult::Scored(Arc::new(rollout)))
 }
 
 /// Runs `work` and its wall seconds.

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use super::{Failure, output, prompts, run_setup};
+use super::settled::Began;
+use super::{Failure, output, prompts, run_setup, settled};
 use crate::client::{Connection, author_here};
-use crate::config::{Config, changed_keys};
+use crate::config::{Config, Loaded, changed_keys};
 use crate::engine::{self, Continuation, RunService, now_ms};
 use crate::event::Record;
 use crate::store::foreign::ForeignRun;
-use crate::store::{RunDir, atomic_write, read_records};
+use crate::store::{RunDir, atomic_write, fold_run};
 use crate::tui::{self, Alone, Exit, Identity, Options};
 
 /// Writes the resolved configuration into a run folder; its host reads it from there.
@@ -25,7 +26,23 @@ pub fn keep_prompts(run: &RunDir, config: &Config) -> Result<(), Failure> {
 
 /// Refuses a configuration that results of an existing run do not fit.
 pub fn check_unchanged(run: &RunDir, config: &Config) -> Result<(), Failure> {
-    run_setup::changed_keys_since_start(&read_records(run)?, config).map(|_| ()).map_err(usage)
+    match Began::of(&fold_run(run)?).map_err(usage)? {
+        Some(began) => began.changes(config).map(|_| ()).map_err(usage),
+        None => Ok(()),
+    }
+}
+
+/// Brings the configuration of a run without a host up to the retunes in its journal.
+pub fn settle(run: &RunDir) -> Result<(), Failure> {
+    let Some(began) = Began::of(&fold_run(run)?).map_err(usage)? else { return Ok(()) };
+    let config = Config::read_resolved(&run.config_toml())?;
+    let settled = began.settled(&config).map_err(usage)?;
+    if settled == config { Ok(()) } else { write_config(run, &settled) }
+}
+
+/// Keeps where the settings of a new run came from.
+pub fn keep_origins(run: &RunDir, loaded: &Loaded) -> Result<(), Failure> {
+    settled::write_origins(run, loaded).map_err(usage)
 }
 
 /// Refuses a configuration that differs at all from the one a host works with.

@@ -28,6 +28,7 @@ mod resume_from;
 mod run;
 pub mod run_setup;
 mod schema;
+mod settled;
 
 use std::process::ExitCode;
 

@@ -62,7 +62,7 @@ fn code_of_folder(run_dir: &Path, require_improvement: bool) -> Result<u8, Failu
     if matches!(run_dir.try_exists(), Ok(false)) {
         return Err(Failure::run(gone(run_dir)));
     }
-    let state = crate::store::fold_run(&crate::store::RunDir::open(run_dir)?)?;
+    let state = crate::store::glance_run(&crate::store::RunDir::open(run_dir)?)?;
     Ok(failure::code_of(&state, require_improvement))
 }
 

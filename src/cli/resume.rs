@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use super::locate::Root;
 use super::resume_from::ForeignArgs;
 use super::run::{StartArgs, prepare_again, refuse_import, start};
-use super::{Failure, resume_from};
+use super::{Failure, assembly, resume_from};
+use crate::client::{Presence, presence};
 use crate::config::Config;
 
 #[derive(clap::Args)]
@@ -32,6 +33,9 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
     }
     let run = args.root.find(&args.run.unwrap_or_default().to_string_lossy())?;
     refuse_import(&run)?;
+    if matches!(presence(run.path()), Ok(Presence::Dead)) {
+        assembly::settle(&run)?;
+    }
     let loaded = Config::load(&run.config_toml(), &args.overrides)?;
     start(&prepare_again(run, &loaded)?, args.start).await
 }

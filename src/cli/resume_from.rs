@@ -53,6 +53,7 @@ pub async fn run(
     };
     let run = RunDir::create(&root.path, &name)?;
     let prepared = assembly::write_config(&run, &loaded.config)
+        .and_then(|()| assembly::keep_origins(&run, &loaded))
         .and_then(|()| Ok(write_origin(&run, &Origin::Continued(Box::new(continued)))?));
     start_new(&run, prepared, args).await
 }

@@ -12,7 +12,7 @@ use crate::config::{Config, Loaded};
 use crate::domain::Origin;
 use crate::event::{EndStatus, RunStatus, WatchRole};
 use crate::host::HostFile;
-use crate::store::{RunDir, RunLock, default_run_name, fold_run, project};
+use crate::store::{RunDir, RunLock, default_run_name, fold_run, glance_run, project};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -76,6 +76,7 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
             let run = RunDir::create(&root, &name)?;
             assembly::write_config(&run, &loaded.config)
                 .and_then(|()| assembly::keep_prompts(&run, &loaded.config))
+                .and_then(|()| assembly::keep_origins(&run, &loaded))
                 .inspect_err(|_| {
                     let _ = std::fs::remove_dir_all(run.path());
                 })?;
@@ -131,7 +132,7 @@ pub fn prepare_again(run: RunDir, loaded: &Loaded) -> Result<RunDir, Failure> {
 
 /// An imported run only tells what was.
 pub fn refuse_import(run: &RunDir) -> Result<(), Failure> {
-    let origin = fold_run(run)?.info.and_then(|info| info.origin);
+    let origin = glance_run(run)?.info.and_then(|info| info.origin);
     let Some(Origin::Imported(imported)) = origin else { return Ok(()) };
     Err(Failure::usage(format!(
         "{} was imported and cannot go on in place; `planish resume --from {}` continues it as a new run",
@@ -168,11 +169,11 @@ pub async fn start(run: &RunDir, mut args: StartArgs) -> Result<u8, Failure> {
             if let Ok(Some(killed)) = HostFile::read(run.path()) {
                 killed.remove(run.path());
             }
-            let state = fold_run(run)?;
+            let state = glance_run(run)?;
             if let RunStatus::Ended { status: EndStatus::Completed, .. } = state.status {
                 // Its host may have been killed after the last event and before the last files.
                 let _lock = RunLock::acquire(run)?;
-                project(run, &state)?;
+                project(run, &fold_run(run)?)?;
                 let name = run.name();
                 return Err(Failure::usage(format!(
                     "{name} has completed; look at it with `planish attach {name}`, or start another with --name"
@@ -194,7 +195,7 @@ async fn wait_for_ending_host(run: &RunDir) {
     for _ in 0..30 {
         let alive = matches!(presence(run.path()), Ok(Presence::Live(_)));
         let ending = || {
-            let status = fold_run(run).map(|state| state.status);
+            let status = glance_run(run).map(|state| state.status);
             matches!(status, Ok(RunStatus::Ended { .. } | RunStatus::Cancelling { .. }))
         };
         if !alive || !ending() {
@@ -224,6 +225,7 @@ pub async fn attach(run_dir: &Path, view: View, read_only: bool, viewing: &Viewi
 /// How this process introduces itself when it shows a run.
 pub fn options(view: View, read_only: bool) -> ClientOptions {
     ClientOptions {
+        glance: view == View::Workbench,
         role: if read_only || view != View::Workbench { WatchRole::Watch } else { WatchRole::Steer },
         name: author_here(),
         live: view == View::Workbench,

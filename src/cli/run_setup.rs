@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
+use super::settled::{Began, as_retuned, read_origins};
 use super::{output, prompts};
-use crate::config::{Config, changed_keys};
+use crate::config::Config;
 use crate::domain::{Origin, Skill, fingerprint};
 use crate::engine::{
     Continuation, Engine, EngineParts, Journal, Shape, Successor, live_channel, minimum_calls, run_plan,
@@ -42,14 +43,21 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         }
         None => seed_skill(&config)?,
     };
-    let changed = changed_keys_since_start(&opened.records, &config)?;
     let state = RunState::fold(&opened.records);
+    let began = Began::of(&state)?;
+    let (config, changed) = match &began {
+        Some(began) => {
+            let config = began.settled(&config)?;
+            (began.replayed(&config)?, began.changes(&config)?)
+        }
+        None => (config, Vec::new()),
+    };
     // A crash may have come between an event and its files.
     project(run_dir, &state)?;
     let seconds = active_seconds(&opened.records);
     let budget = Arc::new(Budget::new(config.budget.clone(), state.total_usage(), seconds));
     let journal = Journal::start(opened.journal, opened.records);
-    let stack = models(&config, &run_dir.calls(), budget, Some(&journal)).await?;
+    let stack = models(&config, &run_dir.calls(), budget.clone(), Some(&journal)).await?;
     let plan = run_plan(&config, &task.data, stack.target.label(), stack.optimizer.label());
     let (minimum, limit) = (minimum_calls(&what_is_left(&plan, origin.as_ref())), config.budget.max_calls);
     if limit > 0 && minimum > limit {
@@ -65,7 +73,8 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         record(&journal, Event::Log { level: LogLevel::Warn, message })?;
     }
     if !changed.is_empty() {
-        record(&journal, Event::ConfigChanged { keys: changed })?;
+        let keys = changed.iter().map(ToString::to_string).collect();
+        record(&journal, Event::ConfigChanged { keys, changes: as_retuned(&changed) })?;
     }
     let config_json = serde_json::to_value(&config)?;
     let prompts = prompts::load(run_dir, &config)?;
@@ -73,12 +82,15 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         name: run_dir.name(),
         config_hash: fingerprint([config_json.to_string().as_str()]),
         config_json,
+        config_origins: read_origins(run_dir)?,
         config,
         skill,
         origin,
         data: task.data,
         env: task.environment,
         prompts,
+        dials: stack.dials,
+        budget,
         target: stack.target,
         optimizer: stack.optimizer,
         journal,
@@ -145,30 +157,6 @@ pub fn continuation(foreign: &ForeignRun, config: &Config, keep_scores: bool) ->
             keep_scores,
         },
     )?)
-}
-
-/// The keys of `config` that differ from what a run began with and may (`key: old -> new`).
-///
-/// # Errors
-/// Names the keys that recorded results depend on.
-pub fn changed_keys_since_start(records: &[Record], config: &Config) -> Result<Vec<String>> {
-    let began = records.iter().find_map(|record| match &record.event {
-        Event::RunStarted { config, .. } => Some(config),
-        _ => None,
-    });
-    let Some(began) = began else { return Ok(Vec::new()) };
-    let began: Config = serde_json::from_value(began.clone())
-        .context("the configuration in the journal does not read back; was it written by a newer planish?")?;
-    let changed = changed_keys(&began, config);
-    let refused: Vec<_> = changed.iter().filter(|key| !key.safe).map(ToString::to_string).collect();
-    if !refused.is_empty() {
-        bail!(
-            "the configuration changed since this run began, and its results depend on it:\n  {}\nundo the change, \
-             or start a new run with another --name",
-            refused.join("\n  ")
-        );
-    }
-    Ok(changed.iter().map(ToString::to_string).collect())
 }
 
 /// The models of a run, the worker started if a role needs it.

@@ -11,7 +11,7 @@ use tokio::sync::{broadcast, watch};
 use super::ClientError;
 use crate::domain::Author;
 use crate::engine::RunService;
-use crate::event::{AckResult, Command, Event, Live, Record};
+use crate::event::{AckResult, Command, Event, Live, Record, RunState};
 use crate::store::{RunDir, read_records};
 
 /// Whether a journal's last word is that the run has ended (a later host start reopens it).
@@ -68,6 +68,10 @@ impl JournalRun {
 }
 
 impl RunService for JournalRun {
+    fn glance(&self) -> RunState {
+        RunState::fold(self.records.iter().map(Arc::as_ref)).glance()
+    }
+
     fn run_name(&self) -> String {
         self.name.clone()
     }

@@ -12,8 +12,8 @@ use super::journal::folder_name;
 use super::journal::{ended_by, gone, no_host};
 use super::wire::{Welcome, Wire, dial};
 use super::{ClientError, ClientEvent, ClientOptions, Presence, Target, presence};
-use crate::event::{AckResult, ClientLine, HostLine, PROTOCOL, Record};
-use crate::store::{RunDir, read_records};
+use crate::event::{AckResult, ClientLine, HostLine, LONG_RUN, PROTOCOL, Record, RunState};
+use crate::store::{RunDir, glance_snapshot, read_records};
 
 const EVENTS: usize = 1024;
 const COMMANDS: usize = 64;
@@ -29,10 +29,10 @@ pub struct Connection {
 /// Connects to the host of a run, or reads its journal when it has none. The first attempt's failure is returned;
 /// later ones are [`ClientEvent::Lost`].
 pub async fn open(target: Target, options: ClientOptions) -> Result<Connection, ClientError> {
-    let first = dial(&target, &options, options.after_seq, true).await?;
-    let records = match (&first, &target) {
-        (None, Target::Folder(run_dir)) => load(run_dir).await?,
-        _ => Vec::new(),
+    let first = match (dial(&target, &options, options.after_seq, true).await?, &target) {
+        (Some(host), _) => Start::Host(Box::new(host)),
+        (None, Target::Folder(run_dir)) => read(run_dir, options.glance && options.after_seq == 0).await?,
+        (None, Target::Ssh { .. }) => Start::Journal(Vec::new()),
     };
     let (events, receiver) = mpsc::channel(EVENTS);
     let (sender, commands) = mpsc::channel(COMMANDS);
@@ -47,9 +47,18 @@ pub async fn open(target: Target, options: ClientOptions) -> Result<Connection, 
     };
     tokio::spawn(async move {
         // The only error is that nobody listens any more.
-        let _ = link.work(first, records).await;
+        let _ = link.work(first).await;
     });
     Ok(Connection { events: receiver, commands: sender })
+}
+
+/// What a link begins with.
+enum Start {
+    Host(Box<(Wire, Welcome)>),
+    /// A run without a host, read.
+    Journal(Vec<Record>),
+    /// A long run without a host, of which only a glance was taken yet.
+    Glance(Box<RunState>),
 }
 
 /// Nobody takes events any more.
@@ -68,13 +77,19 @@ struct Link {
 }
 
 impl Link {
-    async fn work(mut self, first: Option<(Wire, Welcome)>, records: Vec<Record>) -> Result<(), Abandoned> {
-        let mut lost = match first {
-            Some((wire, welcome)) => Some(self.converse(wire, welcome).await?),
-            None => {
-                let welcome = self.journal_welcome(&records);
-                self.deliver(ClientEvent::Line(welcome)).await?;
+    async fn work(mut self, start: Start) -> Result<(), Abandoned> {
+        let mut lost = match start {
+            Start::Host(host) => Some(self.converse(host.0, host.1).await?),
+            Start::Journal(records) => {
+                let last_seq = records.last().map_or(0, |record| record.seq);
+                self.deliver(ClientEvent::Line(self.journal_welcome(last_seq))).await?;
                 self.deliver_records(records).await?;
+                None
+            }
+            Start::Glance(glance) => {
+                self.deliver(ClientEvent::Line(self.journal_welcome(glance.seq))).await?;
+                self.deliver(ClientEvent::Line(HostLine::Glance(glance))).await?;
+                self.read_on().await?;
                 None
             }
         };
@@ -151,6 +166,12 @@ impl Link {
 
     /// After a host died: what it still wrote is in the journal, and nobody will answer.
     async fn catch_up(&mut self) -> Result<(), Abandoned> {
+        self.read_on().await?;
+        self.deny_pending().await
+    }
+
+    /// Delivers what the journal holds beyond the last record.
+    async fn read_on(&mut self) -> Result<(), Abandoned> {
         if let Target::Folder(run_dir) = &self.target {
             match load(run_dir).await {
                 Ok(records) => self.deliver_records(records).await?,
@@ -160,7 +181,7 @@ impl Link {
                 }
             }
         }
-        self.deny_pending().await
+        Ok(())
     }
 
     fn no_host(&self) -> String {
@@ -263,7 +284,7 @@ impl Link {
         Ok(())
     }
 
-    fn journal_welcome(&self, records: &[Record]) -> HostLine {
+    fn journal_welcome(&self, last_seq: u64) -> HostLine {
         let (run, run_dir) = match &self.target {
             Target::Folder(run_dir) => (folder_name(run_dir), run_dir.display().to_string()),
             Target::Ssh { run, .. } => (run.clone(), String::new()),
@@ -272,7 +293,7 @@ impl Link {
             proto: PROTOCOL,
             run,
             run_dir,
-            last_seq: records.last().map_or(0, |record| record.seq),
+            last_seq,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
@@ -294,6 +315,19 @@ fn command_id(line: &ClientLine) -> Option<&String> {
         ClientLine::Command { cmd_id, .. } => Some(cmd_id),
         ClientLine::Hello { .. } => None,
     }
+}
+
+/// A run without a host: its records, or a glance where that is `wanted` and worth it.
+async fn read(run_dir: &Path, wanted: bool) -> Result<Start, ClientError> {
+    if wanted {
+        let run = RunDir::open(run_dir)?;
+        let glance = tokio::task::spawn_blocking(move || glance_snapshot(&run)).await;
+        let glance = glance.map_err(|error| ClientError::Unreachable(error.to_string()))??;
+        if let Some(glance) = glance.filter(|glance| glance.seq >= LONG_RUN) {
+            return Ok(Start::Glance(Box::new(glance)));
+        }
+    }
+    Ok(Start::Journal(load(run_dir).await?))
 }
 
 async fn load(run_dir: &Path) -> Result<Vec<Record>, ClientError> {

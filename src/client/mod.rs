@@ -38,6 +38,8 @@ pub struct ClientOptions {
     pub name: Author,
     /// Send token deltas and other news that is not journaled.
     pub live: bool,
+    /// Wants a glance at a long run before its records.
+    pub glance: bool,
     /// Only records after this one.
     pub after_seq: u64,
 }

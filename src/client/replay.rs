@@ -80,7 +80,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn records_come_in_order_and_commands_are_denied() {
-        let record = |seq: u64| Record { seq, at: seq * 1000, event: Event::ConfigChanged { keys: vec![] } };
+        let record = |seq: u64| Record {
+            seq,
+            at: seq * 1000,
+            event: Event::ConfigChanged { keys: vec![], changes: Vec::new() },
+        };
         let mut played = replay("demo".into(), vec![record(1), record(2), record(3)], 1.0, false);
         let began = tokio::time::Instant::now();
         assert!(matches!(

@@ -73,6 +73,7 @@ impl Wire {
             name: options.name.clone(),
             after_seq,
             live: options.live,
+            glance: options.glance,
         };
         self.send(&hello).await.map_err(|error| ClientError::Unreachable(error.to_string()))?;
         match self.receive().await.map_err(ClientError::Unreachable)? {

@@ -1,5 +1,5 @@
-//! The key registry: every configuration key with its type, limits, meaning and whether a resumed run may change
-//! it. Defaults are those of [`Config::default`]; a test asserts that both have the same keys.
+//! The key registry: every configuration key with its type, limits, meaning and when a change
+//! of it takes effect in a run that has begun. Defaults are those of [`Config::default`]; a test asserts that both have the same keys.
 
 use super::Config;
 use super::backends::{self, Backend, BackendLabel};
@@ -103,14 +103,37 @@ impl UsedBy {
     }
 }
 
+/// When another value of a setting takes effect in a run that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effective {
+    /// At once: no result depends on it.
+    Live,
+    /// Between two steps: results depend on it, but stay comparable with those before.
+    NextStep,
+    /// When a host starts: a resume may bring another value, since no result depends on it.
+    Restart,
+    /// In a new run only: recorded results depend on it.
+    NewRun,
+}
+
+impl Effective {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::NextStep => "next step",
+            Self::Restart => "restart",
+            Self::NewRun => "new run",
+        }
+    }
+}
+
 /// One row of the registry.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     pub path: &'static str,
     pub kind: Kind,
     pub doc: &'static str,
-    /// A resumed run may have another value: no finished result depends on it.
-    pub safe_on_resume: bool,
+    pub effective: Effective,
     pub used_by: UsedBy,
 }
 
@@ -121,18 +144,36 @@ impl Key {
     }
 
     pub const fn changes_on_resume(mut self) -> Self {
-        self.safe_on_resume = true;
+        self.effective = Effective::Restart;
         self
+    }
+
+    /// A resumed run may have another value: no finished result depends on it.
+    pub fn safe_on_resume(&self) -> bool {
+        match self.effective {
+            Effective::Live | Effective::Restart => true,
+            Effective::NextStep | Effective::NewRun => false,
+        }
     }
 }
 
 pub const fn key(path: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key { path, kind, doc, safe_on_resume: false, used_by: UsedBy::Everyone }
+    Key { path, kind, doc, effective: Effective::NewRun, used_by: UsedBy::Everyone }
 }
 
 /// A key that a resumed run may change.
 const fn safe(path: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key { path, kind, doc, safe_on_resume: true, used_by: UsedBy::Everyone }
+    key(path, kind, doc).changes_on_resume()
+}
+
+/// A key that changes at once in a run under way.
+const fn live(path: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { effective: Effective::Live, ..key(path, kind, doc) }
+}
+
+/// A key that changes between two steps of a run under way.
+const fn next_step(path: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { effective: Effective::NextStep, ..key(path, kind, doc) }
 }
 
 /// TOML integers are signed.
@@ -236,7 +277,7 @@ static SECTIONS: &[&[Key]] = &[
         ),
         safe("model.worker_threads", at_least(0), "Threads of the worker; 0: all cores."),
         safe("model.worker_batch", at_least(1), "Most sequences the worker decodes at once."),
-        key(
+        next_step(
             "model.rewrite_max_completion_tokens",
             small(1),
             "Most tokens of a reply that holds a whole new skill.",
@@ -246,10 +287,10 @@ static SECTIONS: &[&[Key]] = &[
             Kind::Path(Expect::Folder),
             "Answer every call from this calls folder of an earlier run and make none; empty: off.",
         ),
-        safe("model.max_retries", small(0), "Retries of one call after a retryable fault."),
+        live("model.max_retries", small(0), "Retries of one call after a retryable fault."),
         safe("model.connect_timeout_s", SECONDS, "Longest time to connect, seconds."),
-        safe("model.read_timeout_s", SECONDS, "Longest silence inside a reply, seconds."),
-        safe("model.total_timeout_s", SECONDS, "Longest time of one attempt, seconds."),
+        live("model.read_timeout_s", SECONDS, "Longest silence inside a reply, seconds."),
+        live("model.total_timeout_s", SECONDS, "Longest time of one attempt, seconds."),
     ],
     backends::REASONING_ROWS,
     backends::AZURE_ROWS,
@@ -271,32 +312,32 @@ static SECTIONS: &[&[Key]] = &[
         key("train.seed", at_least(0), "Seed of every random choice of the run."),
     ],
     &[
-        key("gradient.minibatch_size", at_least(1), "Trajectories per analyst call."),
-        key("gradient.merge_batch_size", at_least(2), "Patches per merge call."),
-        safe("gradient.analyst_workers", at_least(1), "Optimizer calls in flight."),
-        key("gradient.failure_only", Kind::Flag, "Learn from failures only."),
+        next_step("gradient.minibatch_size", at_least(1), "Trajectories per analyst call."),
+        next_step("gradient.merge_batch_size", at_least(2), "Patches per merge call."),
+        live("gradient.analyst_workers", at_least(1), "Optimizer calls in flight."),
+        next_step("gradient.failure_only", Kind::Flag, "Learn from failures only."),
         key(
             "gradient.max_trajectory_chars",
             at_least(0),
             "Longest conversation that an analyst is shown, in characters; what is cut goes from the middle; 0: uncut.",
         ),
-        key(
+        next_step(
             "gradient.use_deep_reflect",
             Kind::Flag,
             "Look a second time at representative items of each batch, with a diagnostic instruction.",
         ),
-        key("gradient.deep_reflect_failures", at_least(0), "Failed items probed per batch."),
-        key("gradient.deep_reflect_successes", at_least(0), "Solved items probed per batch."),
+        next_step("gradient.deep_reflect_failures", at_least(0), "Failed items probed per batch."),
+        next_step("gradient.deep_reflect_successes", at_least(0), "Solved items probed per batch."),
     ],
     &[
-        key("optimizer.learning_rate", at_least(1), "Edit budget: most edits of one step."),
-        key("optimizer.min_learning_rate", at_least(0), "Edit budget at the end of the schedule."),
-        key(
+        next_step("optimizer.learning_rate", at_least(1), "Edit budget: most edits of one step."),
+        next_step("optimizer.min_learning_rate", at_least(0), "Edit budget at the end of the schedule."),
+        next_step(
             "optimizer.lr_scheduler",
             Kind::Choice(&["constant", "linear", "cosine", "autonomous"]),
             "How the edit budget goes from learning_rate to min_learning_rate; autonomous: no limit.",
         ),
-        key(
+        next_step(
             "optimizer.lr_control_mode",
             Kind::Choice(&["fixed", "autonomous", "none"]),
             "Who sets a step's edit budget: the schedule, the optimizer, or (with whole rewrites) nobody.",
@@ -306,24 +347,28 @@ static SECTIONS: &[&[Key]] = &[
             Kind::Choice(&["patch", "rewrite_from_suggestions", "full_rewrite_minibatch"]),
             "How the skill is changed: edits, one rewrite from suggestions, or whole candidates.",
         ),
-        key(
+        next_step(
             "optimizer.insert_after_fallback",
             Kind::Choice(&["report", "append"]),
             "An insert_after whose target does not occur: report it as not applied, or append its content.",
         ),
-        key("optimizer.meta_learning_rate", at_least(0), "Most proposals of one meta-reflection."),
+        next_step("optimizer.meta_learning_rate", at_least(0), "Most proposals of one meta-reflection."),
         key(
             "optimizer.use_slow_update",
             Kind::Flag,
             "After each epoch, write guidance from a comparison with the epoch before.",
         ),
-        key("optimizer.slow_update_samples", at_least(1), "Training items compared between two epochs."),
-        key(
+        next_step(
+            "optimizer.slow_update_samples",
+            at_least(1),
+            "Training items compared between two epochs.",
+        ),
+        next_step(
             "optimizer.slow_update_gate_with_selection",
             Kind::Flag,
             "Keep the guidance only when the gate accepts it; else it is kept unmeasured.",
         ),
-        key(
+        next_step(
             "optimizer.longitudinal_pair_policy",
             Kind::Choice(&["mixed", "changed", "unchanged"]),
             "Which comparison pairs the slow update and the meta skill look at.",
@@ -333,7 +378,7 @@ static SECTIONS: &[&[Key]] = &[
             Kind::Flag,
             "Keep a memory for the optimizer from each epoch for the next.",
         ),
-        key(
+        next_step(
             "optimizer.use_meta_reflect",
             Kind::Flag,
             "After each epoch, one gated revision from the history of edits and scores.",
@@ -343,12 +388,12 @@ static SECTIONS: &[&[Key]] = &[
             Kind::Flag,
             "Tell lapses (a rule was not followed) from gaps, and note them in an appendix of the skill.",
         ),
-        key(
+        next_step(
             "optimizer.skill_aware_appendix_source",
             Kind::Choice(&["both", "failure_only"]),
             "Which analysts may leave notes.",
         ),
-        key(
+        next_step(
             "optimizer.skill_aware_consolidate_threshold",
             at_least(0),
             "Consolidate the notes when there are more than this; 0: never.",
@@ -360,7 +405,7 @@ static SECTIONS: &[&[Key]] = &[
         ),
     ],
     &[
-        key("evaluation.use_gate", Kind::Flag, "Keep a candidate only when it scores better."),
+        next_step("evaluation.use_gate", Kind::Flag, "Keep a candidate only when it scores better."),
         key(
             "evaluation.gate_metric",
             Kind::Choice(&["hard", "soft", "mixed"]),
@@ -383,27 +428,32 @@ static SECTIONS: &[&[Key]] = &[
         key("evaluation.eval_test", Kind::Flag, "Test the first and the best skill at the end."),
     ],
     &[
-        safe(
+        live(
             "review.mode",
             Kind::Choice(&["auto", "manual"]),
             "Accept proposed edits unseen, or wait for a reviewer.",
         ),
-        safe("review.timeout_s", at_least(0), "Seconds until on_timeout decides; 0: wait for ever."),
-        safe(
+        live("review.timeout_s", at_least(0), "Seconds until on_timeout decides; 0: wait for ever."),
+        live(
             "review.on_timeout",
             Kind::Choice(&["accept", "reject", "wait"]),
             "What becomes of undecided edits when the time is up.",
         ),
     ],
     &[
-        safe("budget.max_calls", at_least(0), "Most model calls of the run; 0: no limit."),
-        safe(
+        live("budget.max_calls", at_least(0), "Most model calls of the run; 0: no limit."),
+        live(
             "budget.max_tokens",
             at_least(0),
             "Most tokens (prompt and completion) of the run; 0: no limit.",
         ),
-        safe("budget.max_seconds", at_least(0), "Most seconds of the run; 0: no limit."),
+        live("budget.max_seconds", at_least(0), "Most seconds of the run; 0: no limit."),
     ],
+    &[live(
+        "engine.stall_alert_s",
+        at_least(0),
+        "Seconds without any event of a working run until an alert says so; 0: never.",
+    )],
     &[
         key("env.kind", Kind::Choice(&["qa"]), "Environment."),
         key(
@@ -425,7 +475,7 @@ static SECTIONS: &[&[Key]] = &[
         key("env.split_ratio", Kind::Text, "train:val:test, positive whole numbers."),
         key("env.split_seed", at_least(0), "Seed of the split; 0: train.seed."),
         key("env.limit", at_least(0), "First N items of every split; 0: all."),
-        safe("env.workers", at_least(1), "Rollouts in flight."),
+        live("env.workers", at_least(1), "Rollouts in flight."),
         key(
             "env.prompt_style",
             Kind::Choice(&["chat", "document"]),

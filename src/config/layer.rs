@@ -8,6 +8,7 @@ use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Value};
 
+use super::Config;
 use super::aliases::{self, Name};
 use super::error::{ConfigError, Origin, Place};
 use super::keys::{self, Expect, Key, Kind};
@@ -144,6 +145,18 @@ impl Layers {
     /// A new layer begins: what it sets wins over what came before.
     pub fn begin(&mut self) {
         self.spellings.clear();
+    }
+
+    /// Takes the values of a configuration that was checked before.
+    pub fn read_config(&mut self, config: &Config) {
+        let root = Value::try_from(config).unwrap_or(Value::Table(toml::Table::new()));
+        for key in keys::keys() {
+            let value = key.path.split('.').try_fold(&root, |section, part| section.get(part));
+            if let Some(value) = value {
+                let entry = Entry { value: value.clone(), origin: Origin::BuiltIn };
+                self.entries.insert(key.path, entry);
+            }
+        }
     }
 
     /// Takes one `KEY=VALUE` of the command line. Relative paths are taken from `folder`.

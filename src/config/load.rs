@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::derive::derive;
-use super::error::{ConfigErrors, Origin, Place};
+use super::error::{ConfigError, ConfigErrors, Origin, Place};
 use super::layer::{Layers, folder_of};
 use super::value::Complaint;
 use super::{Config, keys, rules};
@@ -60,6 +60,22 @@ impl Config {
             base_dir: folder_of(path),
             warnings: layers.warnings,
         })
+    }
+
+    /// This configuration with `KEY=VALUE` overrides in it, and everything that is wrong with that.
+    pub(super) fn overridden(&self, overrides: &[String]) -> (Self, Vec<ConfigError>) {
+        let mut layers = Layers::default();
+        layers.read_config(self);
+        layers.begin();
+        let here = PathBuf::from(".");
+        for argument in overrides {
+            layers.read_override(argument, &here);
+        }
+        derive(&mut layers);
+        let file = Path::new("config.toml");
+        let config = assemble(file, &mut layers);
+        rules::check(&config, file, &mut layers);
+        (config, layers.errors)
     }
 
     /// Reads the `config.toml` of a run as it was resolved then: types are checked, the disk is not looked at.

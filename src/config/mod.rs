@@ -29,16 +29,16 @@ mod names_tests;
 pub use aliases::{by_flat_name, canonical_word, flat_name, secret_variable};
 pub use backends::{Backend, BackendLabel, Effort};
 pub use benchmarks::{Benchmark, BenchmarkConfig};
-pub use change::{ChangedKey, changed_keys};
+pub use change::{ChangedKey, changed_keys, with_changes};
 pub use error::{ConfigError, ConfigErrors, Origin, Place};
-pub use keys::{Expect, Key, Kind, find as find_key, flatten, keys};
+pub use keys::{Effective, Expect, Key, Kind, find as find_key, flatten, keys};
 pub use load::Loaded;
 pub use nearest::nearest;
 pub use reference::{reference_json, reference_toml};
 pub use roles::needs_responses_api;
 pub use rules::check_run_name;
 pub use settings::{
-    AnswerRule, BudgetConfig, Config, EnvConfig, EnvKind, EvaluationConfig, GradientConfig,
+    AnswerRule, BudgetConfig, Config, EngineConfig, EnvConfig, EnvKind, EvaluationConfig, GradientConfig,
     InsertAfterFallback, ModelConfig, OptimizerConfig, PromptStyle, ReviewConfig, RoleConfig, RunConfig,
     Scheduler, ScorerKind, SplitMode, TrainConfig,
 };

@@ -69,7 +69,8 @@ pub fn reference_json() -> Value {
         }
         row.insert("default".into(), default);
         row.insert("doc".into(), json!(key.doc));
-        row.insert("safe_on_resume".into(), json!(key.safe_on_resume));
+        row.insert("safe_on_resume".into(), json!(key.safe_on_resume()));
+        row.insert("takes_effect".into(), json!(key.effective.name()));
         row.insert("also".into(), json!(also(key)));
         row.insert("only_for".into(), json!(key.used_by.names()));
         Value::Object(row)

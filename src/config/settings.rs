@@ -21,6 +21,7 @@ pub struct Config {
     pub evaluation: EvaluationConfig,
     pub review: ReviewConfig,
     pub budget: BudgetConfig,
+    pub engine: EngineConfig,
     pub env: EnvConfig,
 }
 
@@ -332,6 +333,20 @@ pub struct BudgetConfig {
     pub max_calls: u64,
     pub max_tokens: u64,
     pub max_seconds: u64,
+}
+
+/// The control flow itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EngineConfig {
+    /// Seconds without any event of a working run until an alert; 0: none.
+    pub stall_alert_s: u64,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self { stall_alert_s: 600 }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ComparisonPair, Item, Patch, Rollout, SourceType, Turn, UpdateMode, Usage};
+use super::{ComparisonPair, Item, Patch, Rollout, SharedText, SourceType, Turn, UpdateMode, Usage};
 
 /// A *training* rollout as an analyst sees it. Built only from training items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,7 +11,7 @@ pub struct Trajectory {
     pub task_type: String,
     pub task: String,
     pub gold: String,
-    pub system_prompt: String,
+    pub system_prompt: SharedText,
     pub user_prompt: String,
     pub reply: String,
     pub answer: String,
@@ -63,6 +63,14 @@ pub struct FailedAttempt {
     pub why: String,
 }
 
+/// What a reviewer said about an edit, kept or not, or about a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewerNote {
+    /// The edit in one line; "" for the step.
+    pub about: String,
+    pub text: String,
+}
+
 /// What earlier steps of this epoch tell the optimiser (the step buffer holds one per step).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepMemory {
@@ -78,6 +86,8 @@ pub struct StepMemory {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_most: bool,
     pub failed_attempts: Vec<FailedAttempt>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviewer_notes: Vec<ReviewerNote>,
 }
 
 /// The structured twin of an optimiser prompt, one variant per stage.

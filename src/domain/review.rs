@@ -32,6 +32,15 @@ pub enum ReviewMode {
     Manual,
 }
 
+/// Words of a reviewer for the optimizer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewComment {
+    /// The edit it is about, from 0; `None`: the step as a whole.
+    pub edit: Option<usize>,
+    pub text: String,
+    pub by: Author,
+}
+
 /// What happens to undecided edits when a manual review times out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{FinishReason, Turn, Usage};
+use super::{FinishReason, SharedText, Turn, Usage};
 
 /// `hard` is 0/1 correctness (or a fraction of parts), `soft` partial credit, both in [0, 1].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub struct Rollout {
     pub task: String,
     /// Reference answer(s), for people and for analysts of training items.
     pub gold: String,
-    pub system_prompt: String,
+    pub system_prompt: SharedText,
     pub user_prompt: String,
     pub reply: String,
     pub answer: String,

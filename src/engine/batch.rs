@@ -3,6 +3,7 @@
 use super::Stop;
 use super::calls::{Consulted, Pending, RolloutSpec, missing_message};
 use super::evaluation::{EvalItems, EvaluationSpec, evaluate};
+use super::in_flight::Need;
 use super::reflection::{self, Analyses, Lesson, start_analyses};
 use super::run::Run;
 use super::step::{Findings, mean_of, round6};
@@ -93,7 +94,7 @@ impl Run {
             self.collect(at, look.number, analyses, found).await?;
             looked_at.push(look);
         }
-        if self.shop.config.gradient.use_deep_reflect {
+        if self.shop.config().gradient.use_deep_reflect {
             self.phase(at, Phase::DeepReflect)?;
             for look in &looked_at {
                 self.deep_reflect(&lesson, look, found).await?;
@@ -118,6 +119,7 @@ impl Run {
                 item,
                 skill: &self.current,
                 readout: None,
+                need: Need::OneOf { group: at.path(), what: "one answered rollout of the step" },
             };
             Ok((item, self.shop.rollout_key(&spec), self.shop.start_rollout(&spec)?))
         };
@@ -154,7 +156,8 @@ impl Run {
     ) -> Result<(), Stop> {
         let (at, number, seed) = (lesson.at, look.number, look.batch.seed);
         let trajectories = &look.trajectories;
-        let gradient = &self.shop.config.gradient;
+        let config = self.shop.config();
+        let gradient = &config.gradient;
         let failed: Vec<bool> = trajectories.iter().map(|trajectory| trajectory.hard < 1e-9).collect();
         let types: Vec<&str> = trajectories.iter().map(|trajectory| trajectory.task_type.as_str()).collect();
         let (failures, successes) = (gradient.deep_reflect_failures, gradient.deep_reflect_successes);

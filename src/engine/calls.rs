@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Stop;
+use super::in_flight::{GivenUp, InFlight, Need};
 use super::journal::Journal;
+use super::settings::Settings;
+use super::slots::{Slot, Slots};
 use super::steering::Steering;
 use crate::config::{Config, RoleConfig};
 use crate::domain::{
-    Brief, ChatReply, ChatRequest, EffectKey, Item, Role, Sampling, Skill, StepRef, UpdateMode, Usage,
-    fingerprint,
+    Author, Brief, ChatReply, ChatRequest, EffectKey, Item, Role, Sampling, Skill, StepRef, UpdateMode,
+    Usage, fingerprint,
 };
 use crate::env::{Environment, RolloutContext};
 use crate::event::{Event, ItemResult};
@@ -22,7 +24,8 @@ use crate::optim::{Prompts, ReplyFault};
 
 /// Everything that tasks of one run share.
 pub struct Workshop {
-    pub config: Config,
+    pub settings: Arc<Settings>,
+    pub in_flight: Arc<InFlight>,
     pub env: Arc<dyn Environment>,
     pub target: Arc<dyn ChatModel>,
     pub optimizer: Arc<dyn ChatModel>,
@@ -30,10 +33,6 @@ pub struct Workshop {
     pub journal: Arc<Journal>,
     pub steering: Arc<Steering>,
     pub live: LiveSink,
-    /// Bounds rollouts in flight (`env.workers`).
-    pub rollout_slots: Arc<Semaphore>,
-    /// Bounds optimiser calls in flight (`gradient.analyst_workers`).
-    pub analyst_slots: Arc<Semaphore>,
 }
 
 /// A result under way. Dropping it aborts the task.
@@ -65,6 +64,7 @@ pub struct RolloutSpec<'a> {
     pub skill: &'a Skill,
     /// A diagnostic instruction that the prompt ends with.
     pub readout: Option<&'a str>,
+    pub need: Need,
 }
 
 /// What the optimizer's reply came to, or why it cannot be used.
@@ -84,6 +84,11 @@ pub struct Consulted<T> {
 }
 
 impl Workshop {
+    /// The configuration as it is now.
+    pub fn config(&self) -> Arc<Config> {
+        self.settings.config()
+    }
+
     /// Identity of a rollout: its path and everything that determines the result (DESIGN 4).
     pub fn rollout_key(&self, spec: &RolloutSpec<'_>) -> EffectKey {
         let sampling = self.sampling(Role::Target, &spec.path);
@@ -101,26 +106,43 @@ impl Workshop {
         if let Some(Event::RolloutFinished { result, .. } | Event::EvaluationItemFinished { result, .. }) =
             self.journal.effect(&key)?
         {
+            if result.rollout().is_some() {
+                self.in_flight.recalled(&spec.need);
+            }
             return Ok(Pending::Recalled(result));
         }
+        if let Some(by) = self.cancelled_call(&spec.path) {
+            return Ok(Pending::Recalled(given_up(&spec.item.id, &by)));
+        }
+        let mut entry = self.in_flight.enter(&spec.path, spec.need.clone());
         let shop = self.clone();
         let (item, skill) = (spec.item.clone(), spec.skill.text.clone());
         let (path, stage) = (spec.path.clone(), spec.stage);
         let readout = spec.readout.map(str::to_owned);
         Ok(Pending::Running(AbortOnDropHandle::new(tokio::spawn(async move {
-            let _slot = shop.slot(&shop.rollout_slots).await?;
-            let context = RolloutContext {
-                target: shop.target.as_ref(),
-                path: &path,
-                stage,
-                sampling: shop.sampling(Role::Target, &path),
-                readout: readout.as_deref(),
-                live: &shop.live,
+            let _slot = match entry.unless_given_up(shop.slot(&shop.settings.rollout_slots)).await {
+                Ok(slot) => slot?,
+                Err(GivenUp(by)) => return Ok(given_up(&item.id, &by)),
             };
-            match shop.env.rollout(&item, &skill, context).await {
-                Ok(rollout) => Ok(ItemResult::Scored(Box::new(rollout))),
-                Err(error) if error.ends_run() => Err(error.into()),
-                Err(error) => Ok(ItemResult::Missing { item: item.id, error: error.to_string() }),
+            let attempt = async |live: LiveSink| {
+                let context = RolloutContext {
+                    target: shop.target.as_ref(),
+                    path: &path,
+                    stage,
+                    sampling: shop.sampling(Role::Target, &path),
+                    readout: readout.as_deref(),
+                    live: &live,
+                };
+                shop.env.rollout(&item, &skill, context).await
+            };
+            match entry.conduct(&shop.live, attempt).await {
+                Ok(Ok(rollout)) => {
+                    entry.answered();
+                    Ok(ItemResult::Scored(Arc::new(rollout)))
+                }
+                Ok(Err(error)) if error.ends_run() => Err(error.into()),
+                Ok(Err(error)) => Ok(ItemResult::Missing { item: item.id, error: error.to_string() }),
+                Err(GivenUp(by)) => Ok(given_up(&item.id, &by)),
             }
         }))))
     }
@@ -129,7 +151,7 @@ impl Workshop {
     pub fn optimizer_request(&self, path: String, stage: &str, brief: Brief) -> ChatRequest {
         let mut sampling = self.sampling(Role::Optimizer, &path);
         if holds_whole_skill(&brief) {
-            sampling.max_tokens = self.config.model.rewrite_max_completion_tokens;
+            sampling.max_tokens = self.config().model.rewrite_max_completion_tokens;
         }
         let prompt = self.prompts.render(&brief);
         let brief = Some(Box::new(brief));
@@ -218,26 +240,63 @@ impl Workshop {
 
     /// One optimiser call. A failed call that does not end the run is `Ok(Err(message))`.
     pub async fn call_optimizer(&self, request: &ChatRequest) -> Result<Result<ChatReply, String>, Stop> {
-        let _slot = self.slot(&self.analyst_slots).await?;
-        match self.optimizer.chat(request, &self.live).await {
-            Ok(reply) => Ok(Ok(reply)),
-            Err(error) if error.ends_run() => Err(error.into()),
-            Err(error) => Ok(Err(error.to_string())),
+        if let Some(by) = self.cancelled_call(&request.path) {
+            return Ok(Err(words_of(&by)));
+        }
+        let need = analyst_need(&request.path);
+        let mut entry = self.in_flight.enter(&request.path, need);
+        let _slot = match entry.unless_given_up(self.slot(&self.settings.analyst_slots)).await {
+            Ok(slot) => slot?,
+            Err(GivenUp(by)) => return Ok(Err(words_of(&by))),
+        };
+        let attempt = async |live: LiveSink| self.optimizer.chat(request, &live).await;
+        match entry.conduct(&self.live, attempt).await {
+            Ok(Ok(reply)) => {
+                entry.answered();
+                Ok(Ok(reply))
+            }
+            Ok(Err(error)) if error.ends_run() => Err(error.into()),
+            Ok(Err(error)) => Ok(Err(error.to_string())),
+            Err(GivenUp(by)) => Ok(Err(words_of(&by))),
         }
     }
 
-    fn sampling(&self, role: Role, path: &str) -> Sampling {
-        let settings = match role {
-            Role::Target => &self.config.model.target,
-            Role::Optimizer => &self.config.model.optimizer,
-        };
-        sampling(self.config.train.seed, settings, path)
+    /// Who gave up the call at `path`, in this process or before.
+    fn cancelled_call(&self, path: &str) -> Option<Author> {
+        self.journal.with_state(|state| state.cancelled_calls.get(path).cloned())
     }
 
-    async fn slot<'a>(&self, slots: &'a Semaphore) -> Result<tokio::sync::SemaphorePermit<'a>, Stop> {
-        let slot = slots.acquire().await.map_err(|_| Stop::Cancelled)?;
+    fn sampling(&self, role: Role, path: &str) -> Sampling {
+        let config = self.config();
+        let settings = match role {
+            Role::Target => &config.model.target,
+            Role::Optimizer => &config.model.optimizer,
+        };
+        sampling(config.train.seed, settings, path)
+    }
+
+    async fn slot<'a>(&self, slots: &'a Slots) -> Result<Slot<'a>, Stop> {
+        let slot = slots.acquire().await.ok_or(Stop::Cancelled)?;
         self.steering.may_dispatch().await.map_err(|_| Stop::Cancelled)?;
         Ok(slot)
+    }
+}
+
+fn words_of(by: &Author) -> String {
+    format!("cancelled by {}", by.0)
+}
+
+fn given_up(item: &str, by: &Author) -> ItemResult {
+    ItemResult::Missing { item: item.to_owned(), error: words_of(by) }
+}
+
+/// A step needs one answer of its analysts, `e01/s002/analyst/b0/fail001`; repair rounds are spare.
+fn analyst_need(path: &str) -> Need {
+    match path.split_once("/analyst/") {
+        Some((step, place)) if !place.ends_with("/repair") => {
+            Need::OneOf { group: format!("{step}/analyst"), what: "the answer of one analyst" }
+        }
+        Some(_) | None => Need::None,
     }
 }
 

@@ -44,7 +44,7 @@ impl Run {
         let left = |phase| !stages_done.contains(&phase);
         let before = taken_over.and_then(|taken_over| taken_over.before_stages.clone());
         let before = before.unwrap_or_else(|| self.current.clone());
-        let optimizer = self.shop.config.optimizer.clone();
+        let optimizer = self.shop.config().optimizer.clone();
         let mut pairs = None;
         if optimizer.use_slow_update && left(Phase::SlowUpdate) {
             self.phase(at, Phase::SlowUpdate)?;
@@ -112,7 +112,7 @@ impl Run {
                 (found.reasoning, found.content) = (reasoning, content);
                 found.candidate = Some(candidate.clone());
                 let origin = format!("slow_update_epoch_{:02}", at.epoch);
-                if self.shop.config.optimizer.slow_update_gate_with_selection {
+                if self.shop.config().optimizer.slow_update_gate_with_selection {
                     let purpose = EvalPurpose::SlowCandidate;
                     let (action, decision, spent) =
                         self.gate_stage(at, "slow", purpose, &candidate, origin).await?;
@@ -220,9 +220,10 @@ impl Run {
     /// Rolls out a sample of training items under the skill of the previous epoch and under the current one. With the
     /// policy `changed`, more items follow until enough of them changed.
     async fn compare(&self, at: StepRef, stage: &str) -> Result<Comparison, Stop> {
-        let optimizer = &self.shop.config.optimizer;
+        let config = self.shop.config();
+        let optimizer = &config.optimizer;
         let wanted = optimizer.slow_update_samples;
-        let seed = self.shop.config.train.seed.wrapping_add(2000 * u64::from(at.epoch));
+        let seed = self.shop.config().train.seed.wrapping_add(2000 * u64::from(at.epoch));
         let n = self.data.train.len();
         let order = train_batch(n, n, seed);
         let (sample, mut rest) = order.split_at(wanted.min(n));

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Stop;
 use super::calls::{Pending, RolloutSpec, Workshop, missing_message};
+use super::in_flight::Need;
 use crate::config::EvaluationConfig;
 use crate::domain::{
     EffectKey, Evaluator, GateMetric, GateScore, HeldOut, Item, Rollout, Score, Skill, StepRef, Usage,
@@ -191,6 +192,7 @@ impl Running<'_> {
             item,
             skill: self.spec.skill,
             readout: self.spec.readout,
+            need: self.spec.indispensable.map_or(Need::None, |what| Need::This(what.to_owned())),
         };
         let key = self.shop.rollout_key(&rollout);
         // What was never answered may be answered now.
@@ -276,7 +278,7 @@ pub fn recorded_results(items: &EvalItems<'_>, rollouts: &[Rollout]) -> Option<V
             Some(_) | None => false,
         };
         let fits = same(&rollout.task, "question") && same(&rollout.gold, "answers");
-        fits.then(|| Some(ItemResult::Scored(Box::new(rollout.clone()))))
+        fits.then(|| Some(ItemResult::Scored(Arc::new(rollout.clone()))))
     };
     (0..items.len()).map(result).collect()
 }
@@ -285,6 +287,7 @@ pub fn recorded_results(items: &EvalItems<'_>, rollouts: &[Rollout]) -> Option<V
 fn without_cost(known: &ItemResult) -> ItemResult {
     let mut result = known.clone();
     if let ItemResult::Scored(rollout) = &mut result {
+        let rollout = Arc::make_mut(rollout);
         rollout.usage = Usage::default();
         rollout.ms = 0;
     }

@@ -116,6 +116,17 @@ impl Journal {
         Some(found)
     }
 
+    /// What comes next of the recording, if `wanted` knows it; nothing is consumed. For what the control flow did not
+    /// decide by itself, and does again when it is emitted.
+    pub fn peek<T>(&self, wanted: impl FnOnce(&Event) -> Option<T>) -> Option<T> {
+        wanted(&self.lock().replay.front()?.event)
+    }
+
+    /// Engine events of earlier processes have yet to be passed.
+    pub fn replaying(&self) -> bool {
+        !self.lock().replay.is_empty()
+    }
+
     /// The recorded result of an effect. A recording under another fingerprint is an error, never reused.
     pub fn effect(&self, key: &EffectKey) -> Result<Option<Event>, JournalError> {
         match self.lock().effects.remove(&key.path) {

@@ -24,7 +24,8 @@ impl Run {
         };
         let previous_summary = std::mem::take(&mut self.meta_summary);
         let mut usage = Usage::default();
-        let optimizer = &self.shop.config.optimizer;
+        let config = self.shop.config();
+        let optimizer = &config.optimizer;
         let (mode, budget) = (meta_reflect_mode(optimizer.skill_update_mode), optimizer.meta_learning_rate);
         let brief = Brief::MetaReflect {
             mode,

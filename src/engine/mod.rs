@@ -6,19 +6,24 @@
 
 mod batch;
 mod calls;
+mod commands;
 mod continuation;
 mod epoch;
 mod evaluation;
 mod finish;
+mod in_flight;
 mod imported;
 mod journal;
 mod meta_reflect;
+mod overruling;
 mod plan;
 mod reflection;
 mod review;
 mod run;
 mod score_only;
 mod service;
+mod settings;
+mod slots;
 mod steering;
 mod step;
 mod takeover;

@@ -78,7 +78,8 @@ pub fn start_analyses(
     lesson: &Lesson<'_>,
     batch: &Batch<'_>,
 ) -> Result<Analyses, Stop> {
-    let gradient = &shop.config.gradient;
+    let config = shop.config();
+    let gradient = &config.gradient;
     let failed: Vec<bool> = batch.trajectories.iter().map(|trajectory| trajectory.hard < 1e-9).collect();
     let groups = minibatches(&failed, gradient.minibatch_size, batch.seed, gradient.failure_only);
     let mut count = [0; 2];
@@ -103,7 +104,8 @@ fn start_analyst(
     let trajectories: Vec<Trajectory> =
         group.members.iter().map(|member| batch.trajectories[*member].clone()).collect();
     let items = trajectories.iter().map(|trajectory| trajectory.item.clone()).collect::<Vec<_>>();
-    let optimizer = &shop.config.optimizer;
+    let config = shop.config();
+    let optimizer = &config.optimizer;
     let (mode, source, budget) = (optimizer.skill_update_mode, group.source, optimizer.learning_rate);
     let brief = Brief::Analyze {
         mode,
@@ -240,7 +242,7 @@ pub async fn aggregate(
         let patches = analyses.iter().filter(|analysis| analysis.source == source);
         let patches = patches.filter_map(|analysis| analysis.patch.clone());
         let patches = patches.filter(|patch| !patch.edits.is_empty()).collect();
-        let mut plan = MergePlan::new(patches, shop.config.gradient.merge_batch_size);
+        let mut plan = MergePlan::new(patches, shop.config().gradient.merge_batch_size);
         loop {
             let tasks = plan.next_level();
             if tasks.is_empty() {
@@ -312,7 +314,7 @@ async fn merge_call(
     place: String,
     patches: Vec<Patch>,
 ) -> Result<(Result<Patch, String>, Usage), Stop> {
-    let mode = shop.config.optimizer.skill_update_mode;
+    let mode = shop.config().optimizer.skill_update_mode;
     let brief = Brief::Merge {
         mode,
         source,
@@ -360,7 +362,7 @@ pub async fn select(
         Some((_, Some(selection))) => Some(selection),
         Some((budget, None)) => {
             let brief = Brief::Rank {
-                mode: shop.config.optimizer.skill_update_mode,
+                mode: shop.config().optimizer.skill_update_mode,
                 skill: lesson.skill.text.clone(),
                 patch: merged.clone(),
                 budget,

@@ -6,14 +6,19 @@ use super::Stop;
 use super::calls::Workshop;
 use super::journal::now_ms;
 use crate::config::ReviewConfig;
-use crate::domain::{Decision, Edit, ReviewClose, ReviewMode, Skill, StepRef, TimeoutPolicy};
+use crate::domain::{
+    Decision, Edit, ReviewClose, ReviewComment, ReviewMode, ReviewerNote, Skill, StepRef, TimeoutPolicy,
+};
 use crate::event::{Event, RejectedEdit, ReviewState, RunStatus};
+use crate::optim::reviewer_note;
 
 /// Edits that survived the review, and those that did not.
 #[derive(Clone, Debug, Default)]
 pub struct Reviewed {
     pub kept: Vec<Edit>,
     pub rejected: Vec<RejectedEdit>,
+    /// What was said about the step and its edits, as the optimizer is told it.
+    pub notes: Vec<ReviewerNote>,
 }
 
 /// Opens the review of `edits`, waits for its end, journals and returns the outcome.
@@ -24,7 +29,8 @@ pub async fn review(
     current: &Skill,
     preview: String,
 ) -> Result<Reviewed, Stop> {
-    let settings = &shop.config.review;
+    let config = shop.config();
+    let settings = &config.review;
     let mode = if edits.is_empty() { ReviewMode::Auto } else { settings.mode };
     // Review settings may change on a resume, so a recorded opening stands as it is: whatever was decided in it counts.
     let opened = shop.journal.recall(|event| match event {
@@ -43,8 +49,9 @@ pub async fn review(
         })?;
     }
     let recorded = shop.journal.recall(|event| match event {
-        Event::ReviewClosed { at: closed, kept, rejected, .. } if *closed == at => {
-            Some(Reviewed { kept: kept.clone(), rejected: rejected.clone() })
+        Event::ReviewClosed { at: closed, kept, rejected, comments, .. } if *closed == at => {
+            let notes = reviewer_notes(edits, comments);
+            Some(Reviewed { kept: kept.clone(), rejected: rejected.clone(), notes })
         }
         _ => None,
     });
@@ -57,18 +64,20 @@ pub async fn review(
         (ReviewMode::Manual, ReviewMode::Manual) => wait_for_close(shop, settings).await?,
         (ReviewMode::Auto, _) | (_, ReviewMode::Auto) => ReviewClose::Auto,
     };
-    let reviewed = match opened {
-        ReviewMode::Auto => Reviewed { kept: edits.to_vec(), rejected: Vec::new() },
+    let (mut reviewed, comments) = match opened {
+        ReviewMode::Auto => (Reviewed { kept: edits.to_vec(), ..Reviewed::default() }, Vec::new()),
         ReviewMode::Manual => shop.journal.with_state(|state| {
             let review = state.steps.last().and_then(|step| step.review.as_ref());
-            review.map_or_else(Reviewed::default, |review| outcome(review, &close))
+            review.map_or_else(Default::default, |review| (outcome(review, &close), review.comments.clone()))
         }),
     };
+    reviewed.notes = reviewer_notes(edits, &comments);
     shop.journal.emit(Event::ReviewClosed {
         at,
         close,
         kept: reviewed.kept.clone(),
         rejected: reviewed.rejected.clone(),
+        comments,
     })?;
     shop.journal.settled().await?;
     Ok(reviewed)
@@ -106,6 +115,15 @@ async fn wait_for_close(shop: &Workshop, settings: &ReviewConfig) -> Result<Revi
             () = shop.steering.cancellation() => return Err(Stop::Cancelled),
         }
     }
+}
+
+/// Comments as the optimizer reads them: with the edit they are about.
+fn reviewer_notes(edits: &[Edit], comments: &[ReviewComment]) -> Vec<ReviewerNote> {
+    let note = |comment: &ReviewComment| {
+        let edit = comment.edit.and_then(|edit| edits.get(edit));
+        reviewer_note(edit, &comment.text)
+    };
+    comments.iter().map(note).collect()
 }
 
 /// What was decided, applied to the edits in their order. Undecided edits are accepted by a submission and follow
@@ -178,6 +196,7 @@ mod tests {
             closed: None,
             kept: Vec::new(),
             rejected: Vec::new(),
+            comments: Vec::new(),
         }
     }
 

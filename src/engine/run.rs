@@ -1,18 +1,21 @@
 //! A run from its first event to its last: baseline, epochs of steps, the final test.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use tokio::sync::{Semaphore, broadcast, watch};
+use tokio::sync::{broadcast, watch};
 
 use super::Stop;
 use super::calls::Workshop;
 use super::evaluation::{EvalItems, Evaluation, EvaluationSpec, Metric, evaluate};
 use super::finish::finish_early;
+use super::in_flight::InFlight;
 use super::journal::Journal;
+use super::overruling::Decided;
 use super::plan::run_plan;
 use super::service::RunService;
+use super::settings::Settings;
 use super::steering::Steering;
 use super::takeover::TakenOver;
 use super::throughput::metered;
@@ -25,7 +28,7 @@ use crate::env::batches::epoch_plan;
 use crate::event::{
     AckResult, Command, EvalPurpose, Event, FORMAT_VERSION, ItemResult, Live, Record, RunPlan, RunState,
 };
-use crate::model::ChatModel;
+use crate::model::{Budget, ChatModel, Dials};
 use crate::optim::{Prompts, with_empty_appendix};
 use crate::store::{RunDir, RunLock, StoreError, project, write_epoch, write_run, write_step};
 
@@ -39,6 +42,8 @@ pub struct EngineParts {
     /// The resolved configuration as `run_started` records it.
     pub config_json: serde_json::Value,
     pub config_hash: String,
+    /// Where each setting came from, by key.
+    pub config_origins: BTreeMap<String, String>,
     pub skill: Skill,
     /// Set when the run does not begin with that skill alone.
     pub origin: Option<Origin>,
@@ -47,6 +52,9 @@ pub struct EngineParts {
     pub target: Arc<dyn ChatModel>,
     pub optimizer: Arc<dyn ChatModel>,
     pub prompts: Prompts,
+    /// What the models were built with and that may change under way.
+    pub dials: Arc<Dials>,
+    pub budget: Arc<Budget>,
     pub journal: Arc<Journal>,
     pub run_dir: RunDir,
     /// Where the models send their high-rate news.
@@ -99,6 +107,8 @@ pub(super) struct Run {
     pub(super) schedule_calls: usize,
     /// The step buffer: earlier steps of this epoch.
     pub(super) memory: Vec<StepMemory>,
+    /// The last verdicts of the gate, newest last, as long as a person may overrule them.
+    pub(super) decided: Vec<Decided>,
     /// Selection results by skill hash, of every text measured so far.
     pub(super) measured: HashMap<String, Vec<Option<ItemResult>>>,
     /// Steps and stages of a foreign run that this one continues.
@@ -120,7 +130,14 @@ pub(super) struct EpochStep {
 /// Starts the engine on tokio tasks and returns at once.
 pub fn start(parts: EngineParts) -> Arc<Engine> {
     let journal = parts.journal.clone();
-    let steering = Arc::new(Steering::new(journal.clone()));
+    let settings = Arc::new(Settings::new(
+        parts.config.clone(),
+        parts.dials.clone(),
+        parts.budget.clone(),
+        parts.run_dir.config_toml(),
+    ));
+    let in_flight = Arc::new(InFlight::default());
+    let steering = Arc::new(Steering::new(journal.clone(), settings.clone(), in_flight.clone()));
     let (end, ended) = watch::channel(false);
     let engine = Arc::new(Engine {
         name: parts.name.clone(),
@@ -132,7 +149,7 @@ pub fn start(parts: EngineParts) -> Arc<Engine> {
     });
     tokio::spawn(async move {
         let run_dir = parts.run_dir.clone();
-        if let Err(stop) = conduct(parts, steering).await {
+        if let Err(stop) = conduct(parts, steering, settings, in_flight).await {
             finish_early(&journal, &run_dir, &stop).await;
         }
         end.send_replace(true);
@@ -141,7 +158,12 @@ pub fn start(parts: EngineParts) -> Arc<Engine> {
 }
 
 /// The whole control flow.
-async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop> {
+async fn conduct(
+    parts: EngineParts,
+    steering: Arc<Steering>,
+    settings: Arc<Settings>,
+    in_flight: Arc<InFlight>,
+) -> Result<(), Stop> {
     let EngineParts { name, config, config_json, config_hash, skill, origin, data, .. } = parts;
     // The recorded beginning stands: keys that are safe to change on a resume may differ by now.
     let begun = parts.journal.recall(|event| match event {
@@ -169,13 +191,14 @@ async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop
             config_hash,
             skill: skill.clone(),
             origin: origin.clone(),
+            origins: parts.config_origins,
             plan: plan.clone(),
         })?,
     }
     let (live, _clock) = metered(parts.live);
     let shop = Arc::new(Workshop {
-        rollout_slots: Arc::new(Semaphore::new(config.env.workers)),
-        analyst_slots: Arc::new(Semaphore::new(config.gradient.analyst_workers)),
+        settings,
+        in_flight,
         env: parts.env,
         target: parts.target,
         optimizer: parts.optimizer,
@@ -183,7 +206,6 @@ async fn conduct(parts: EngineParts, steering: Arc<Steering>) -> Result<(), Stop
         journal: parts.journal,
         steering,
         live,
-        config,
     });
     let mut run = match &origin {
         None => Run::begin(shop, data, plan, skill, parts.run_dir).await?,
@@ -214,7 +236,7 @@ impl Run {
         skill: Skill,
         run_dir: RunDir,
     ) -> Result<Self, Stop> {
-        let metric = Metric::new(&shop.config.evaluation);
+        let metric = Metric::new(&shop.config().evaluation);
         let at = StepRef::default();
         shop.journal.emit(Event::PhaseStarted { at, phase: Phase::Baseline })?;
         let spec = EvaluationSpec {
@@ -253,6 +275,7 @@ impl Run {
             current_evaluation: baseline,
             schedule_calls: 0,
             memory: Vec::new(),
+            decided: Vec::new(),
             measured,
             taken_over: None,
             shop,
@@ -263,7 +286,7 @@ impl Run {
     }
 
     async fn epochs(&mut self) -> Result<(), Stop> {
-        let train = self.shop.config.train.clone();
+        let train = self.shop.config().train.clone();
         let mut step = 0;
         let done = self.taken_over.as_ref().map(|taken_over| taken_over.last).unwrap_or_default();
         for epoch in 1..=self.plan.epochs {
@@ -294,17 +317,20 @@ impl Run {
                 }
                 self.step(at, group).await?;
                 self.write_artifacts(move |run, state| write_step(run, state, at.step)).await?;
+                self.boundary(at).await?;
             }
             if let Some(at) = last {
                 self.between_epochs(at).await?;
                 self.write_artifacts(move |run, state| write_epoch(run, state, at.epoch)).await?;
+                self.boundary(at).await?;
+                self.epoch_end_skill = self.current.clone();
             }
         }
         Ok(())
     }
 
     /// Projects what changed in the journal onto SkillOpt-shaped files, once everything is on disk.
-    async fn write_artifacts(
+    pub(super) async fn write_artifacts(
         &self,
         write: impl FnOnce(&RunDir, &RunState) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<(), Stop> {
@@ -321,15 +347,15 @@ impl Run {
     }
 }
 
-/// Whether the step buffer keeps what a step tells: a skipped one only tells what a reviewer refused.
+/// Whether the step buffer keeps what a step tells: a skipped one only tells what a reviewer refused or said.
 pub(super) fn remembers(action: Verdict, memory: &StepMemory) -> bool {
     let skipped = matches!(action, Verdict::SkipNoPatches | Verdict::SkipNoRewrite);
-    !skipped || !memory.failed_attempts.is_empty()
+    !skipped || !memory.failed_attempts.is_empty() || !memory.reviewer_notes.is_empty()
 }
 
 /// The skill with room for notes, where the run takes any; journaled when that is another text.
 pub(super) fn with_appendix_region(shop: &Workshop, skill: &Skill) -> Result<Skill, Stop> {
-    if !shop.config.optimizer.use_skill_aware_reflection {
+    if !shop.config().optimizer.use_skill_aware_reflection {
         return Ok(skill.clone());
     }
     let roomy = Skill::new(with_empty_appendix(&skill.text));
@@ -343,6 +369,10 @@ pub(super) fn with_appendix_region(shop: &Workshop, skill: &Skill) -> Result<Ski
 impl RunService for Engine {
     fn run_name(&self) -> String {
         self.name.clone()
+    }
+
+    fn glance(&self) -> RunState {
+        self.journal.with_state(RunState::glance)
     }
 
     fn records(&self, after: u64) -> (Vec<Arc<Record>>, broadcast::Receiver<Arc<Record>>) {

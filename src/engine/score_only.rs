@@ -151,7 +151,7 @@ async fn roll_out(scoring: &Scoring<'_>, draw: Draw<'_>, quiet: &LiveSink) -> Re
         live: quiet,
     };
     match scoring.env.rollout(item, &scoring.skills[arm], context).await {
-        Ok(rollout) => Ok(ItemResult::Scored(Box::new(rollout))),
+        Ok(rollout) => Ok(ItemResult::Scored(Arc::new(rollout))),
         Err(error) if error.ends_run() => Err(Stop::from(error)),
         Err(error) => Ok(ItemResult::Missing { item: item.id.clone(), error: error.to_string() }),
     }

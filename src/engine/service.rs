@@ -6,10 +6,13 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{broadcast, watch};
 
 use crate::domain::Author;
-use crate::event::{AckResult, Command, Live, Record};
+use crate::event::{AckResult, Command, Live, Record, RunState};
 
 pub trait RunService: Send + Sync {
     fn run_name(&self) -> String;
+
+    /// The run at a glance ([`RunState::glance`]).
+    fn glance(&self) -> RunState;
 
     /// All journaled records with `seq > after`, and the stream of later ones, without gap or overlap.
     fn records(&self, after: u64) -> (Vec<Arc<Record>>, broadcast::Receiver<Arc<Record>>);

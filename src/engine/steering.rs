@@ -1,13 +1,18 @@
 //! Commands from people: checked against the journal's state, journaled, and turned into the latch that the
 //! control flow looks at. First decision wins.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::Value;
 use tokio::sync::watch;
 
+use super::commands::{judge, retune, still_going};
+use super::in_flight::{InFlight, Unavailable};
 use super::journal::{Journal, JournalError};
-use crate::domain::{Author, Decision, StepRef};
-use crate::event::{AckResult, Command, Event, RunState, RunStatus};
+use super::settings::Settings;
+use crate::domain::Author;
+use crate::event::{AckResult, Command, Event, LogLevel, RunState, at_a_boundary};
 
 /// What dispatching waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,11 +30,16 @@ pub struct Cancelled;
 pub struct Steering {
     journal: Arc<Journal>,
     latch: watch::Sender<Latch>,
+    settings: Arc<Settings>,
+    in_flight: Arc<InFlight>,
+    /// One retune at a time, so that settings change in the order of the journal.
+    retuning: Mutex<()>,
 }
 
 impl Steering {
-    pub fn new(journal: Arc<Journal>) -> Self {
-        Self { journal, latch: watch::channel(Latch::Open).0 }
+    pub fn new(journal: Arc<Journal>, settings: Arc<Settings>, in_flight: Arc<InFlight>) -> Self {
+        let latch = watch::channel(Latch::Open).0;
+        Self { journal, latch, settings, in_flight, retuning: Mutex::new(()) }
     }
 
     /// Returns when the run may dispatch; waits while it is paused.
@@ -71,7 +81,20 @@ impl Steering {
             | Command::RequeueRollout { .. }
             | Command::Retune { .. } => None,
         };
-        let (seq, refusal) = self.journal.outside(|state| judge(state, command, by, expect_rev))?;
+        let (seq, refusal) = match command {
+            Command::Retune { changes, reason } => self.retune(&changes, &reason, by)?,
+            Command::CancelRollout { path } => self.journal.outside(|state| {
+                still_going(state)?;
+                let path = self.in_flight.cancel(&path, &by).map_err(unavailable)?;
+                Ok(Event::RolloutCancelled { path, by, rev: state.rev + 1 })
+            })?,
+            Command::RequeueRollout { path } => self.journal.outside(|state| {
+                still_going(state)?;
+                let path = self.in_flight.requeue(&path).map_err(unavailable)?;
+                Ok(Event::RolloutRequeued { path, by, rev: state.rev + 1 })
+            })?,
+            other => self.journal.outside(|state| judge(state, other, by, expect_rev))?,
+        };
         if refusal.is_none()
             && let Some(latch) = latch
         {
@@ -81,92 +104,32 @@ impl Steering {
         let rev = self.journal.with_state(|state| state.rev);
         Ok((refusal.unwrap_or(AckResult::Applied), rev))
     }
-}
 
-/// The event a command becomes, or why not.
-fn judge(
-    state: &RunState,
-    command: Command,
-    by: Author,
-    expect_rev: Option<u64>,
-) -> Result<Event, AckResult> {
-    if let RunStatus::Ended { .. } = state.status {
-        return Err(AckResult::Denied { reason: "the run has ended".into() });
-    }
-    match command {
-        Command::Pause => match &state.status {
-            RunStatus::Paused { .. } => Err(AckResult::Noop),
-            RunStatus::Cancelling { by } => Err(cancelling(by)),
-            _ => Ok(Event::Paused { by }),
-        },
-        Command::Resume => match &state.status {
-            RunStatus::Paused { .. } => Ok(Event::Resumed { by }),
-            RunStatus::Cancelling { by } => Err(cancelling(by)),
-            _ => Err(AckResult::Noop),
-        },
-        Command::Cancel => match &state.status {
-            RunStatus::Cancelling { .. } => Err(AckResult::Noop),
-            _ => Ok(Event::CancelRequested { by }),
-        },
-        Command::Decide { at, edit, decision } => decide(state, at, edit, decision, by, expect_rev),
-        Command::Submit { at } => submit(state, at, by),
-        Command::Comment { .. }
-        | Command::Override { .. }
-        | Command::CancelRollout { .. }
-        | Command::RequeueRollout { .. }
-        | Command::Retune { .. } => Err(AckResult::Denied { reason: "not possible yet".into() }),
-    }
-}
-
-fn cancelling(by: &Author) -> AckResult {
-    AckResult::Denied { reason: format!("{} is stopping the run", by.0) }
-}
-
-fn decide(
-    state: &RunState,
-    at: StepRef,
-    edit: usize,
-    decision: Decision,
-    by: Author,
-    expect_rev: Option<u64>,
-) -> Result<Event, AckResult> {
-    let review = waiting_review(state, at)?;
-    let Some(slot) = review.edits.get(edit) else {
-        let reason = format!("step {} has edits 1 to {}, not {}", at.step, review.edits.len(), edit + 1);
-        return Err(AckResult::Denied { reason });
-    };
-    if slot.decision == decision {
-        return Err(AckResult::Noop);
-    }
-    if let (Some(first), Some(expected)) = (&slot.by, expect_rev)
-        && slot.rev > expected
-        && *first != by
-    {
-        let detail = format!("edit {} was decided by {} first", edit + 1, first.0);
-        return Err(AckResult::Conflict { by: first.clone(), detail });
-    }
-    Ok(Event::EditDecided { at, edit, decision, by, rev: state.rev + 1 })
-}
-
-fn submit(state: &RunState, at: StepRef, by: Author) -> Result<Event, AckResult> {
-    waiting_review(state, at)?;
-    Ok(Event::ReviewSubmitted { at, by, rev: state.rev + 1 })
-}
-
-/// The open review of step `at`, if it still takes decisions.
-fn waiting_review(state: &RunState, at: StepRef) -> Result<&crate::event::ReviewState, AckResult> {
-    let Some((open, review)) = state.open_review() else {
-        return Err(AckResult::Denied { reason: "no review is open".into() });
-    };
-    if open != at {
-        let reason = format!("the open review is that of step {}, not {}", open.step, at.step);
-        return Err(AckResult::Denied { reason });
-    }
-    match &review.submitted {
-        None => Ok(review),
-        Some(first) => {
-            let detail = format!("the review was submitted by {} first", first.0);
-            Err(AckResult::Conflict { by: first.clone(), detail })
+    /// Journals a change of settings; those that no result depends on take effect at once.
+    fn retune(
+        &self,
+        wanted: &BTreeMap<String, Value>,
+        reason: &str,
+        by: Author,
+    ) -> Result<(u64, Option<AckResult>), JournalError> {
+        let _turn = self.retuning.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.journal.with_state(RunState::waiting_settings);
+        // Looks at the disk, so not under the journal's lock.
+        let changes = self.settings.retuned(&waiting, wanted);
+        let answer = self.journal.outside(|state| retune(state, changes.clone(), reason, by))?;
+        if let (_, None) = answer
+            && let Ok(changes) = changes
+        {
+            let live = changes.into_iter().filter(|change| !at_a_boundary(&change.key));
+            if let Err(message) = self.settings.apply(&live.collect::<Vec<_>>()) {
+                let code = "retune".into();
+                self.journal.outside(|_| Ok(Event::Alert { level: LogLevel::Error, code, message }))?;
+            }
         }
+        Ok(answer)
     }
+}
+
+fn unavailable(why: Unavailable) -> AckResult {
+    AckResult::Denied { reason: why.to_string() }
 }

@@ -2,6 +2,8 @@
 //! next steps are told about it.
 
 use super::Stop;
+use super::evaluation::Evaluation;
+use super::overruling::Standing;
 use super::reflection::{Analysis, Lesson, aggregate};
 use super::review::Reviewed;
 use super::run::{EpochStep, Run, remembers};
@@ -31,6 +33,8 @@ pub(super) struct Findings {
     pub candidate: Option<Skill>,
     pub report: Option<EditReport>,
     pub decision: Option<GateDecision>,
+    /// What a person who overrules that decision goes by.
+    pub overrulable: Option<(Standing, Evaluation)>,
     pub appendix: Option<AppendixFlush>,
     pub tokens: TokenUsage,
 }
@@ -87,6 +91,7 @@ impl Run {
         self.phase(at, Phase::Gate)?;
         let decision = self.judge(&candidate, &evaluation);
         self.shop.journal.emit(Event::GateDecided { at, decision: Box::new(decision.clone()) })?;
+        found.overrulable = Some((self.standing(), evaluation.clone()));
         self.adopt(&candidate, evaluation, &decision, format!("step_{:04}", at.step), at.step);
         let verdict = decision.verdict;
         found.decision = Some(decision);
@@ -96,6 +101,7 @@ impl Run {
     /// Journals the record and fills the step buffer.
     fn finish_step(&mut self, at: StepRef, found: Findings, action: Verdict) -> Result<(), Stop> {
         let memory = memory(at, &found, action);
+        self.remember_decision(at, &found, &memory);
         self.epoch_steps.push(EpochStep {
             action,
             selection_hard: found.decision.as_ref().map(|decision| decision.candidate.hard),
@@ -128,7 +134,8 @@ impl Run {
         let deep = |source| found.deep_analyses.as_ref().map(|analyses| patches(analyses, source));
         let (n_deep_failure_patches, n_deep_success_patches) = (deep(failure), deep(success));
         let deep_patches = n_deep_failure_patches.unwrap_or(0) + n_deep_success_patches.unwrap_or(0);
-        let optimizer = &self.shop.config.optimizer;
+        let config = self.shop.config();
+        let optimizer = &config.optimizer;
         let appendix = found.appendix.as_ref();
         StepRecord {
             at,
@@ -213,6 +220,7 @@ fn memory(at: StepRef, found: &Findings, action: Verdict) -> StepMemory {
         scores: rejected.map(|decision| (decision.current.gate, decision.candidate.gate)),
         at_most: rejected.is_some_and(|decision| decision.candidate.done < decision.candidate.n),
         failed_attempts,
+        reviewer_notes: found.reviewed.notes.clone(),
     }
 }
 

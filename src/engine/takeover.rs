@@ -50,7 +50,7 @@ impl Run {
             let message = message.clone();
             shop.journal.outside(|_| Ok(Event::Log { level: LogLevel::Warn, message }))?;
         }
-        let metric = Metric::new(&shop.config.evaluation);
+        let metric = Metric::new(&shop.config().evaluation);
         shop.journal.emit(Event::PhaseStarted { at: StepRef::default(), phase: Phase::Baseline })?;
         let items = EvalItems::HeldOut(&data.val[..plan.val]);
         let measure =
@@ -87,6 +87,7 @@ impl Run {
             meta_summary: continued.meta_summary().to_owned(),
             memory: step_buffer(&steps),
             epoch_steps: steps,
+            decided: Vec::new(),
             schedule_calls: continued.schedule_calls,
             measured,
             taken_over: Some(TakenOver::of(continued)),
@@ -100,7 +101,8 @@ impl Run {
 
 /// The skill that the stages after this epoch compare with.
 fn previous_epoch(shop: &Workshop, continued: &Continued) -> Result<Skill, Stop> {
-    let optimizer = &shop.config.optimizer;
+    let config = shop.config();
+    let optimizer = &config.optimizer;
     let compared = optimizer.use_slow_update || optimizer.use_meta_skill;
     match continued.previous_epoch() {
         Some(skill) => Ok(skill.clone()),

@@ -33,7 +33,7 @@ impl Run {
 
     /// Most proposals of this step; `None`: whole rewrites are not selected from.
     async fn budget(&mut self, lesson: &Lesson<'_>, found: &mut Findings) -> Result<Option<usize>, Stop> {
-        let optimizer = self.shop.config.optimizer.clone();
+        let optimizer = self.shop.config().optimizer.clone();
         if optimizer.skill_update_mode == UpdateMode::FullRewriteMinibatch {
             return Ok(None);
         }
@@ -61,7 +61,7 @@ impl Run {
     ) -> Result<(LrDecision, Usage), Stop> {
         let available = found.merged.edits.len();
         let brief = Brief::LearningRate {
-            mode: self.shop.config.optimizer.skill_update_mode,
+            mode: self.shop.config().optimizer.skill_update_mode,
             skill: lesson.skill.text.clone(),
             patch: found.merged.clone(),
             rollout_n: found.rollouts.len(),
@@ -79,7 +79,7 @@ impl Run {
 
     /// The skill as it would be with every proposal accepted; of suggestions only the rewrite call knows that.
     fn preview(&self, skill: &str, ranked: &Patch) -> String {
-        match self.shop.config.optimizer.skill_update_mode {
+        match self.shop.config().optimizer.skill_update_mode {
             UpdateMode::Patch => self.apply(skill, &ranked.edits).skill,
             UpdateMode::RewriteFromSuggestions => skill.to_owned(),
             UpdateMode::FullRewriteMinibatch => match full_rewrite(&ranked.edits) {
@@ -90,7 +90,7 @@ impl Run {
     }
 
     pub(super) fn apply(&self, skill: &str, edits: &[Edit]) -> Applied {
-        let missing_anchor = match self.shop.config.optimizer.insert_after_fallback {
+        let missing_anchor = match self.shop.config().optimizer.insert_after_fallback {
             InsertAfterFallback::Report => MissingAnchor::Skip,
             InsertAfterFallback::Append => MissingAnchor::Append,
         };
@@ -106,7 +106,7 @@ impl Run {
         let at = lesson.at;
         self.phase(at, Phase::Update)?;
         let kept = found.reviewed.kept.clone();
-        let rewrite = match self.shop.config.optimizer.skill_update_mode {
+        let rewrite = match self.shop.config().optimizer.skill_update_mode {
             UpdateMode::Patch => {
                 let Applied { skill, report } = self.apply(&lesson.skill.text, &kept);
                 let candidate = Skill::new(skill);

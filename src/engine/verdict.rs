@@ -42,7 +42,7 @@ impl Run {
 
     /// No verdict is possible: the gate would compare with a score of another text.
     pub(super) fn incomparable(&self) -> bool {
-        self.stale && self.shop.config.evaluation.use_gate
+        self.stale && self.shop.config().evaluation.use_gate
     }
 
     /// Runs a candidate on the selection split until the verdict is certain.
@@ -54,7 +54,7 @@ impl Run {
         path: String,
         candidate: &Skill,
     ) -> Result<Evaluation, Stop> {
-        let curtailed = self.shop.config.evaluation.use_gate && self.current_evaluation.complete();
+        let curtailed = self.shop.config().evaluation.use_gate && self.current_evaluation.complete();
         let against = curtailed.then(|| self.current_evaluation.clone());
         self.measure(at, purpose, id, path, candidate, against.as_ref()).await
     }
@@ -105,7 +105,7 @@ impl Run {
         gate_decision(&GateInput {
             metric: self.metric.kind,
             mixed_weight: self.metric.mixed_weight,
-            use_gate: self.shop.config.evaluation.use_gate,
+            use_gate: self.shop.config().evaluation.use_gate,
             candidate_hash: &candidate.hash,
             candidate_bonus: self.metric.bonus(candidate),
             current_bonus: self.metric.bonus(&self.current),
@@ -148,7 +148,8 @@ impl Run {
 
     /// Puts the step's notes on execution lapses into the appendix, whatever the verdict was.
     pub(super) async fn flush_appendix(&mut self, at: StepRef, found: &mut Findings) -> Result<(), Stop> {
-        let optimizer = &self.shop.config.optimizer;
+        let config = self.shop.config();
+        let optimizer = &config.optimizer;
         if !optimizer.use_skill_aware_reflection {
             return Ok(());
         }

@@ -168,7 +168,7 @@ impl QaEnv {
             task_type: self.task_type(item),
             task: kept(&rendered.user),
             gold: references.display(),
-            system_prompt: kept(&rendered.system),
+            system_prompt: kept(&rendered.system).into(),
             user_prompt: kept(&rendered.user),
             answer: kept(answer),
             reply: kept(&reply.text),

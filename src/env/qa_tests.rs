@@ -89,7 +89,7 @@ async fn document_style_is_system_line_user_line() {
         (rollout.task.as_str(), rollout.user_prompt.as_str()),
         ("Where is Hugo & Zoe?", "Where is Hugo & Zoe?")
     );
-    assert_eq!((rollout.gold.as_str(), rollout.system_prompt.as_str()), ("Bern | Berne", SKILL));
+    assert_eq!((rollout.gold.as_str(), &*rollout.system_prompt), ("Bern | Berne", SKILL));
     assert_eq!((rollout.score.hard, rollout.usage.completion_tokens, rollout.ms), (1.0, 2, 12));
 }
 

@@ -92,7 +92,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Tagged<'_, A> {
 }
 
 /// Tags of all kinds of [`Event`] this version knows.
-const KINDS: [&str; 38] = [
+const KINDS: [&str; 39] = [
     "run_started",
     "phase_started",
     "rollout_finished",
@@ -111,6 +111,7 @@ const KINDS: [&str; 38] = [
     "step_finished",
     "epoch_stage_finished",
     "override_applied",
+    "override_lapsed",
     "retune_applied",
     "final_selection_finished",
     "test_finished",
@@ -147,21 +148,85 @@ pub fn scan(bytes: &[u8]) -> Result<Tail, String> {
     scan_after(bytes, 0)
 }
 
-/// [`scan`] of what follows the first `lines` lines of a journal.
+/// [`scan`] of what follows the first `lines` lines of a journal. Long ones are read on all cores.
 pub fn scan_after(bytes: &[u8], lines: u64) -> Result<Tail, String> {
     let mut tail = Tail { records: Vec::new(), valid_len: 0 };
-    for end in memchr::memchr_iter(b'\n', bytes) {
-        let number = lines + tail.records.len() as u64 + 1;
-        match decode_line(&bytes[tail.valid_len..end]) {
-            Ok(record) if record.seq == number => tail.records.push(record),
-            Ok(record) => return Err(format!("line {number} has seq {} (expected {number})", record.seq)),
-            // Half a line is no JSON. Whole JSON that is no record was not torn, and must not be cut off.
-            Err(error) if end + 1 == bytes.len() && !error.is_data() => break,
-            Err(error) => return Err(format!("line {number} is damaged: {error}")),
+    for part in read_parts(bytes) {
+        let before = lines + tail.records.len() as u64;
+        for (record, number) in part.records.iter().zip(before + 1..) {
+            if record.seq != number {
+                return Err(format!("line {number} has seq {} (expected {number})", record.seq));
+            }
         }
-        tail.valid_len = end + 1;
+        tail.valid_len += part.len;
+        match part.broken {
+            None => {}
+            // Half a line is no JSON. Whole JSON that is no record was not torn, and must not be cut off.
+            Some((error, end)) if tail.valid_len + end == bytes.len() && !error.is_data() => {
+                tail.records.extend(part.records);
+                break;
+            }
+            Some((error, _)) => {
+                let number = before + part.records.len() as u64 + 1;
+                return Err(format!("line {number} is damaged: {error}"));
+            }
+        }
+        if tail.records.is_empty() {
+            tail.records = part.records;
+        } else {
+            tail.records.extend(part.records);
+        }
     }
     Ok(tail)
+}
+
+/// A stretch of whole lines, read up to the first that is no record.
+struct Part {
+    records: Vec<Record>,
+    /// Bytes of `records`.
+    len: usize,
+    /// What is wrong with the line after them, and its length.
+    broken: Option<(serde_json::Error, usize)>,
+}
+
+/// Bytes below which one thread is faster than several.
+const ONE_THREAD: usize = 1 << 20;
+
+fn read_parts(bytes: &[u8]) -> Vec<Part> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    if threads == 1 || bytes.len() < ONE_THREAD {
+        return vec![read_part(bytes)];
+    }
+    let mut parts = Vec::with_capacity(threads);
+    let mut rest = bytes;
+    for left in (2..=threads).rev() {
+        let cut = memchr::memchr(b'\n', &rest[rest.len() / left..]);
+        let Some(cut) = cut.map(|newline| rest.len() / left + newline + 1) else { break };
+        let (part, after) = rest.split_at(cut);
+        parts.push(part);
+        rest = after;
+    }
+    parts.push(rest);
+    std::thread::scope(|scope| {
+        let reading: Vec<_> = parts.iter().map(|part| (scope.spawn(|| read_part(part)), *part)).collect();
+        // A reader that panicked (it cannot) is made up for here.
+        reading.into_iter().map(|(part, bytes)| part.join().unwrap_or_else(|_| read_part(bytes))).collect()
+    })
+}
+
+fn read_part(bytes: &[u8]) -> Part {
+    let mut part = Part { records: Vec::new(), len: 0, broken: None };
+    for end in memchr::memchr_iter(b'\n', bytes) {
+        match decode_line(&bytes[part.len..end]) {
+            Ok(record) => part.records.push(record),
+            Err(error) => {
+                part.broken = Some((error, end + 1 - part.len));
+                break;
+            }
+        }
+        part.len = end + 1;
+    }
+    part
 }
 
 #[cfg(test)]
@@ -236,5 +301,33 @@ mod tests {
         assert_eq!(scan(&torn).unwrap().valid_len, whole.len());
         let foreign = [&whole[..], b"{\"seq\":3,\"at\":1,\"paused\":{}}\n"].concat();
         assert!(scan(&foreign).unwrap_err().contains("line 3 is damaged"));
+    }
+
+    #[test]
+    fn a_long_journal_is_read_in_parts_as_if_it_were_one() {
+        let message = "words ".repeat(400);
+        let record = |seq: u64| Record {
+            seq,
+            at: seq,
+            event: Event::Log { level: LogLevel::Info, message: format!("{seq} {message}") },
+        };
+        let records: Vec<Record> = (1..=2_000).map(record).collect();
+        let mut bytes: Vec<u8> = records.iter().flat_map(|record| encode_line(record).unwrap()).collect();
+        assert!(bytes.len() > 4 * ONE_THREAD);
+        let whole = bytes.len();
+        bytes.extend_from_slice(b"{\"seq\":2001,\"at\"\n");
+        assert_eq!(scan(&bytes).unwrap(), Tail { records: records.clone(), valid_len: whole });
+        bytes.truncate(whole);
+        let starts: Vec<usize> =
+            std::iter::once(0).chain(memchr::memchr_iter(b'\n', &bytes).map(|end| end + 1)).collect();
+        for number in [1, 600, 1_001, 1_700] {
+            let mut damaged = bytes.clone();
+            damaged[starts[number - 1]] = b'!';
+            let error = scan(&damaged).unwrap_err();
+            assert!(error.starts_with(&format!("line {number} is damaged")), "{error}");
+        }
+        let mut gap = bytes.clone();
+        gap.drain(..starts[1]);
+        assert_eq!(scan(&gap).unwrap_err(), "line 1 has seq 2 (expected 1)");
     }
 }

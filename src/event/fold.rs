@@ -1,10 +1,10 @@
 //! The fold of a journal into [`RunState`]: one event at a time, pure and the same everywhere.
 
 use super::{
-    Analysis, BatchProbe, EvalPurpose, EvalState, Event, LogLevel, LogLine, Record, ReviewEdit, ReviewState,
-    RunInfo, RunState, RunStatus, SkillVersion, StageState, StepState,
+    Analysis, BatchProbe, EvalPurpose, EvalState, Event, LogLevel, LogLine, Overruling, OverrulingOutcome,
+    Record, ReviewEdit, ReviewState, RunInfo, RunState, RunStatus, SkillVersion, StageState, StepState,
 };
-use crate::domain::{EpochStage, Origin, Skill, StepRef, UpdateMode, Usage};
+use crate::domain::{EpochStage, Origin, ReviewComment, Ruling, Skill, StepRef, UpdateMode, Usage};
 
 /// Log lines kept in memory; older ones stay in the journal.
 const LOG_LINES: usize = 2000;
@@ -54,7 +54,7 @@ impl RunState {
 
     fn apply_event(&mut self, event: &Event, now: u64) {
         match event {
-            Event::RunStarted { run, seed, config, config_hash, skill, plan, origin, .. } => {
+            Event::RunStarted { run, seed, config, config_hash, skill, plan, origin, origins, .. } => {
                 self.info = Some(RunInfo {
                     name: run.clone(),
                     seed: *seed,
@@ -63,7 +63,9 @@ impl RunState {
                     origin: origin.clone(),
                     started_at: now,
                     update_mode: update_mode(config),
+                    origins: origins.clone(),
                 });
+                self.config.clone_from(config);
                 self.status = RunStatus::Running;
                 for hash in [&mut self.initial_hash, &mut self.current_hash, &mut self.best_hash] {
                     hash.clone_from(&skill.hash);
@@ -150,14 +152,16 @@ impl RunState {
                     closed: None,
                     kept: Vec::new(),
                     rejected: Vec::new(),
+                    comments: Vec::new(),
                 };
                 self.step_mut(*at, now).review = Some(review);
             }
-            Event::ReviewClosed { at, close, kept, rejected } => {
+            Event::ReviewClosed { at, close, kept, rejected, comments } => {
                 if let Some(review) = &mut self.step_mut(*at, now).review {
                     review.closed = Some(close.clone());
                     review.kept.clone_from(kept);
                     review.rejected.clone_from(rejected);
+                    review.comments.clone_from(comments);
                 }
             }
             Event::SkillUpdated { at, candidate, report, rewrite, regions_restored } => {
@@ -251,10 +255,13 @@ impl RunState {
                             self.current_score_stale = false;
                             // What a continued run measures before its first step decides nothing.
                             let before_a_verdict = state.at.step > 0;
-                            if before_a_verdict && score.beats(self.best_score.unwrap_or(f64::NEG_INFINITY)) {
+                            let better = score.beats(self.best_score.unwrap_or(f64::NEG_INFINITY));
+                            // A person made it the best before it was measured as a whole.
+                            let crowned = eval.ends_with("/override").then_some(state.at.step);
+                            if before_a_verdict && (better || crowned.is_some()) {
                                 self.best_hash.clone_from(&state.skill_hash);
                                 self.best_score = Some(score.gate);
-                                self.best_step = last_finished(&self.steps);
+                                self.best_step = crowned.unwrap_or_else(|| last_finished(&self.steps));
                             }
                         }
                         EvalPurpose::RescoreBest => self.best_score = Some(score.gate),
@@ -313,15 +320,73 @@ impl RunState {
                 self.restart_review_clock(now);
             }
             Event::CancelRequested { by } => self.status = RunStatus::Cancelling { by: by.clone() },
-            Event::ConfigChanged { keys } => {
+            Event::ConfigChanged { keys, changes } => {
+                self.settings.extend_from_slice(changes);
                 self.log(now, LogLevel::Warn, None, format!("config changed: {}", keys.join(", ")));
             }
-            Event::ReviewCommented { rev, .. }
-            | Event::OverrideRequested { rev, .. }
-            | Event::RetuneRequested { rev, .. }
-            | Event::RolloutCancelled { rev, .. }
-            | Event::RolloutRequeued { rev, .. } => self.rev = self.rev.max(*rev),
-            Event::OverrideApplied { .. } | Event::RetuneApplied { .. } => {}
+            Event::ReviewCommented { at, edit, text, by, rev } => {
+                self.rev = self.rev.max(*rev);
+                if let Some(review) = &mut self.step_mut(*at, now).review {
+                    let comment = ReviewComment { edit: *edit, text: text.clone(), by: by.clone() };
+                    review.comments.push(comment);
+                }
+            }
+            Event::OverrideRequested { at, ruling, reason, by, rev } => {
+                self.rev = self.rev.max(*rev);
+                let asked = Overruling::asked(*ruling, reason, by, now);
+                self.step_mut(*at, now).overruling = Some(asked);
+            }
+            Event::OverrideApplied {
+                at,
+                ruling,
+                by,
+                reason,
+                current_hash,
+                best_hash,
+                current_score,
+                best_score,
+                best_step,
+                skill,
+            } => {
+                if let Some(skill) = skill {
+                    self.remember(skill, at.step, *ruling != Ruling::Reject);
+                }
+                let place = self.override_place(current_hash, best_hash, now);
+                let step = self.step_mut(*at, now);
+                let mut applied = Overruling::asked(*ruling, reason, by, now);
+                if let Some(asked) = &step.overruling {
+                    applied.requested_at = asked.requested_at;
+                }
+                applied.outcome = place;
+                step.overruling = Some(applied);
+                let candidate = step.candidate.as_ref().map(|candidate| candidate.hash.clone());
+                if let Some(version) = candidate.and_then(|hash| self.skills.get_mut(&hash)) {
+                    version.accepted = *ruling != Ruling::Reject;
+                }
+                self.current_hash.clone_from(current_hash);
+                self.best_hash.clone_from(best_hash);
+                self.current_score_stale = current_score.is_none();
+                if current_score.is_some() {
+                    self.current_score = *current_score;
+                }
+                self.best_score = Some(*best_score);
+                self.best_step = *best_step;
+            }
+            Event::OverrideLapsed { at, why, .. } => {
+                if let Some(asked) = &mut self.step_mut(*at, now).overruling {
+                    asked.outcome = OverrulingOutcome::Lapsed { why: why.clone() };
+                }
+            }
+            Event::RetuneRequested { changes, reason, by, rev } => {
+                self.rev = self.rev.max(*rev);
+                self.retune_requested(changes, reason, by, now);
+            }
+            Event::RetuneApplied { changes, .. } => self.retune_applied(changes),
+            Event::RolloutCancelled { path, by, rev } => {
+                self.rev = self.rev.max(*rev);
+                self.cancelled_calls.insert(path.clone(), by.clone());
+            }
+            Event::RolloutRequeued { rev, .. } => self.rev = self.rev.max(*rev),
             Event::MachineSampled { .. } | Event::Metric { .. } => {}
             Event::Alert { level, code, message } => {
                 self.log(now, *level, Some(code.clone()), message.clone());
@@ -402,7 +467,7 @@ impl RunState {
 }
 
 /// The last step that has a record; 0 before the first.
-fn last_finished(steps: &[StepState]) -> u32 {
+pub(super) fn last_finished(steps: &[StepState]) -> u32 {
     steps.iter().rev().find(|step| step.record.is_some()).map_or(0, |step| step.at.step)
 }
 

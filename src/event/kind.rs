@@ -1,13 +1,14 @@
 //! The event enum: externally tagged, past tense, additive.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditReport, EffectKey, EpochStage, FailureNote, GateDecision,
-    GateScore, MachineSample, Origin, Patch, Phase, Retuned, ReviewClose, ReviewMode, Rewrite, Rollout,
-    Ruling, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
+    GateScore, MachineSample, Origin, Patch, Phase, Retuned, ReviewClose, ReviewComment, ReviewMode, Rewrite,
+    Rollout, Ruling, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
 };
 
 /// What is known before the first step.
@@ -84,7 +85,7 @@ impl EvalPurpose {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemResult {
-    Scored(Box<Rollout>),
+    Scored(Arc<Rollout>),
     /// Not answered after all retries: error text, redacted.
     Missing {
         item: String,
@@ -184,6 +185,9 @@ pub enum Event {
         /// Set when the run did not begin with that skill alone.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<Origin>,
+        /// Where each setting of the configuration came from, by key; empty in older journals.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        origins: BTreeMap<String, String>,
     },
     PhaseStarted {
         at: StepRef,
@@ -262,6 +266,9 @@ pub enum Event {
         close: ReviewClose,
         kept: Vec<Edit>,
         rejected: Vec<RejectedEdit>,
+        /// What was said in the review, in order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        comments: Vec<ReviewComment>,
     },
     SkillUpdated {
         at: StepRef,
@@ -330,6 +337,16 @@ pub enum Event {
         current_score: Option<f64>,
         best_score: f64,
         best_step: u32,
+        /// The current skill where it is a text of its own: with the notes of the step in its appendix.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        skill: Option<Skill>,
+    },
+    /// A person's override came to nothing: the skill it was about is no longer the current one.
+    OverrideLapsed {
+        at: StepRef,
+        ruling: Ruling,
+        by: Author,
+        why: String,
     },
     /// Settings that results depend on, from this boundary on.
     RetuneApplied {
@@ -382,8 +399,11 @@ pub enum Event {
     CancelRequested {
         by: Author,
     },
+    /// A resume brought other settings than the run began with; `changes` are those that are new.
     ConfigChanged {
         keys: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changes: Vec<Retuned>,
     },
     /// Words of a reviewer for the optimizer, on one edit or on the step as a whole.
     ReviewCommented {

@@ -3,12 +3,15 @@
 
 mod codec;
 mod fold;
+mod glance;
+mod interventions;
 mod kind;
 mod state;
 mod takeover;
 mod wire;
 
 pub use codec::{FORMAT_VERSION, Record, Tail, decode_line, encode_line, scan, scan_after};
+pub use interventions::{Overruling, OverrulingOutcome, Retune, at_a_boundary};
 pub use kind::{
     EndStatus, EvalPurpose, Event, ItemResult, LastOutcome, LogLevel, Ranking, RejectedEdit, RunPlan,
     TestOutcome,
@@ -17,4 +20,4 @@ pub use state::{
     Analysis, BatchProbe, EvalOwner, EvalState, LogLine, ReviewEdit, ReviewState, RunInfo, RunState,
     RunStatus, SkillVersion, StageState, StepState,
 };
-pub use wire::{AckResult, Client, ClientLine, Command, HostLine, Live, PROTOCOL, WatchRole};
+pub use wire::{AckResult, Client, ClientLine, Command, HostLine, LONG_RUN, Live, PROTOCOL, WatchRole};

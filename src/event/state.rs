@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use super::{EndStatus, EvalPurpose, ItemResult, LogLevel, Ranking, RejectedEdit, RunPlan, TestOutcome};
+use super::{
+    EndStatus, EvalPurpose, ItemResult, LogLevel, Overruling, Ranking, RejectedEdit, Retune, RunPlan,
+    TestOutcome,
+};
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditReport, EpochStage, FailureNote, GateDecision, GateScore,
-    LrDecision, Origin, Patch, Phase, ProbeAnswer, ReviewClose, ReviewMode, Rewrite, Skill, SourceType,
-    StageKind, StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage,
+    LrDecision, Origin, Patch, Phase, ProbeAnswer, Retuned, ReviewClose, ReviewComment, ReviewMode, Rewrite,
+    Skill, SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +26,9 @@ pub struct RunInfo {
     pub started_at: u64,
     #[serde(default)]
     pub update_mode: UpdateMode,
+    /// Where each setting came from, by key.
+    #[serde(default)]
+    pub origins: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -79,6 +85,8 @@ pub struct ReviewState {
     #[serde(default)]
     pub kept: Vec<Edit>,
     pub rejected: Vec<RejectedEdit>,
+    #[serde(default)]
+    pub comments: Vec<ReviewComment>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,6 +139,9 @@ pub struct StepState {
     /// Id of the candidate's evaluation in [`RunState::evals`].
     pub eval: Option<String>,
     pub gate: Option<GateDecision>,
+    /// The last word of a person over the gate.
+    #[serde(default)]
+    pub overruling: Option<Overruling>,
     pub record: Option<StepRecord>,
     /// The current skill after the step; empty until it has finished.
     #[serde(default)]
@@ -264,6 +275,18 @@ pub struct RunState {
     pub test: Option<TestOutcome>,
     pub logs: VecDeque<LogLine>,
     pub host: Option<(String, u32)>,
+    /// The configuration as the run began with it; `null` before.
+    #[serde(default)]
+    pub config: serde_json::Value,
+    /// Changes asked for while the run went on, in order.
+    #[serde(default)]
+    pub retunes: Vec<Retune>,
+    /// Settings that have taken effect since, in order.
+    #[serde(default)]
+    pub settings: Vec<Retuned>,
+    /// Calls that people gave up, by path.
+    #[serde(default)]
+    pub cancelled_calls: BTreeMap<String, Author>,
 }
 
 impl RunState {

@@ -79,5 +79,6 @@ fn accepted_as_it_was(ranked: &Patch, done: &DoneStep, before: &str) -> ReviewSt
         closed: Some(ReviewClose::Auto),
         kept: ranked.edits.clone(),
         rejected: Vec::new(),
+        comments: Vec::new(),
     }
 }

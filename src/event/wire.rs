@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Record;
+use super::{Record, RunState};
 use crate::domain::{Author, Decision, MachineSample, Ruling, StepRef};
 
 /// Protocol number; a client and a host with different numbers do not talk.
 pub const PROTOCOL: u32 = 1;
+
+/// Records from which on a glance at the run is worth its bytes.
+pub const LONG_RUN: u64 = 5_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -23,8 +26,21 @@ pub enum WatchRole {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientLine {
-    Hello { proto: u32, role: WatchRole, name: Author, after_seq: u64, live: bool },
-    Command { cmd_id: String, expect_rev: Option<u64>, body: Command },
+    Hello {
+        proto: u32,
+        role: WatchRole,
+        name: Author,
+        after_seq: u64,
+        live: bool,
+        /// Wants a glance at a long run before its records.
+        #[serde(default)]
+        glance: bool,
+    },
+    Command {
+        cmd_id: String,
+        expect_rev: Option<u64>,
+        body: Command,
+    },
 }
 
 /// What a client may ask for. Every one is also a `planish ctl` verb.
@@ -108,6 +124,8 @@ pub enum HostLine {
         last_seq: u64,
         version: String,
     },
+    /// The run as it stands at `last_seq`, without its bulk; its records follow all the same.
+    Glance(Box<RunState>),
     Event(Box<Record>),
     Live(Live),
     /// Who is connected, sent on every change.

@@ -10,7 +10,7 @@ fn log(seq: u64) -> Arc<Record> {
 }
 
 fn decision(seq: u64) -> Arc<Record> {
-    Arc::new(Record { seq, at: 0, event: Event::ConfigChanged { keys: vec![] } })
+    Arc::new(Record { seq, at: 0, event: Event::ConfigChanged { keys: vec![], changes: Vec::new() } })
 }
 
 async fn all(outbox: &Outbox) -> Vec<OutLine> {

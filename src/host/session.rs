@@ -18,7 +18,9 @@ use super::outbox::{CAPACITY, OutLine, Outbox};
 use super::registry::Registry;
 use crate::domain::Author;
 use crate::engine::RunService;
-use crate::event::{AckResult, Client, ClientLine, HostLine, Live, PROTOCOL, Record, WatchRole};
+use crate::event::{
+    AckResult, Client, ClientLine, HostLine, LONG_RUN, Live, PROTOCOL, Record, RunState, WatchRole,
+};
 
 /// Longest line a client may send.
 const CLIENT_LINE: usize = 1024 * 1024;
@@ -89,6 +91,7 @@ struct Hello {
     client: Client,
     after_seq: u64,
     live: bool,
+    glance: bool,
 }
 
 /// Speaks with one client until it leaves, breaks the protocol, falls too far behind or the host stops.
@@ -119,12 +122,14 @@ where
         last_seq,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     });
+    let wanted = hello.glance && hello.after_seq == 0 && last_seq >= LONG_RUN;
+    let glance = wanted.then(|| Box::new(hub.service.glance()));
     let membership = hub.registry.join(hello.client.clone(), Arc::clone(&outbox));
 
     {
         let mut pump = std::pin::pin!(pump(hub, &outbox, records, last_seq, hello.live));
         let mut read = std::pin::pin!(read_commands(hub, &outbox, &mut lines, &hello.client));
-        let mut write = std::pin::pin!(write_lines(&outbox, writer, backlog));
+        let mut write = std::pin::pin!(write_lines(&outbox, writer, glance, backlog));
         tokio::select! {
             () = &mut pump => {}
             goodbye = &mut read => match goodbye {
@@ -160,9 +165,9 @@ async fn read_hello<R: AsyncRead + Unpin>(lines: &mut BoundedLines<R>) -> Result
             "this host speaks protocol {PROTOCOL} (planish {}), the client {proto}; use the same version",
             env!("CARGO_PKG_VERSION")
         )),
-        Some(ClientLine::Hello { role, name, after_seq, live, .. }) => {
+        Some(ClientLine::Hello { role, name, after_seq, live, glance, .. }) => {
             let name = Author(name.0.chars().filter(|c| !c.is_control()).take(NAME_LENGTH).collect());
-            Ok(Some(Hello { client: Client { name, role }, after_seq, live }))
+            Ok(Some(Hello { client: Client { name, role }, after_seq, live, glance }))
         }
         Some(ClientLine::Command { .. }) => Err("the first line must be a hello".into()),
     }
@@ -181,7 +186,7 @@ async fn next_line<R: AsyncRead + Unpin>(lines: &mut BoundedLines<R>) -> Result<
 async fn refuse<W: AsyncWrite + Unpin>(outbox: Arc<Outbox>, writer: W, message: String) {
     outbox.push_line(HostLine::Error { message });
     outbox.close();
-    let _ = timeout(FAREWELL_TIME, write_lines(&outbox, writer, Vec::new())).await;
+    let _ = timeout(FAREWELL_TIME, write_lines(&outbox, writer, None, Vec::new())).await;
 }
 
 /// Moves news from the engine's channels into the outbox; ends when the client overflowed or the host stops.
@@ -268,15 +273,19 @@ async fn read_commands<R: AsyncRead + Unpin>(
     }
 }
 
-/// Writes the welcome, the backlog and then what comes, until the outbox is closed and empty.
+/// Writes the welcome, the glance, the backlog and then what comes, until the outbox is closed and empty.
 async fn write_lines<W: AsyncWrite + Unpin>(
     outbox: &Outbox,
     mut writer: W,
+    glance: Option<Box<RunState>>,
     backlog: Vec<Arc<Record>>,
 ) -> std::io::Result<()> {
     let mut buffer = Vec::new();
     if let Some(welcome) = outbox.take(1).await {
         encode(&welcome, &mut buffer)?;
+    }
+    if let Some(glance) = glance {
+        encode(&[OutLine::Line(HostLine::Glance(glance))], &mut buffer)?;
     }
     for record in backlog {
         encode(&[OutLine::Record(record)], &mut buffer)?;
@@ -324,7 +333,11 @@ mod tests {
 
     #[test]
     fn a_shared_record_is_encoded_as_an_event_line() {
-        let record = Record { seq: 1, at: 2, event: Event::ConfigChanged { keys: vec!["a".into()] } };
+        let record = Record {
+            seq: 1,
+            at: 2,
+            event: Event::ConfigChanged { keys: vec!["a".into()], changes: Vec::new() },
+        };
         let mut buffer = Vec::new();
         encode(&[OutLine::Record(Arc::new(record.clone()))], &mut buffer).unwrap();
         let line: HostLine = serde_json::from_slice(&buffer).unwrap();

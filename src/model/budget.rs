@@ -1,8 +1,8 @@
 //! The hard budget of a run: calls, tokens, wall time, shared by all roles and checked before every call.
 //! Must not decide what happens when it is exhausted.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ use crate::domain::{ChatReply, ChatRequest, Prompt, Usage};
 /// of a call are known only after it, so `max_tokens` may be passed by the calls then in flight.
 #[derive(Debug)]
 pub struct Budget {
-    limits: BudgetConfig,
+    limits: RwLock<BudgetConfig>,
     calls: AtomicU64,
     tokens: AtomicU64,
     started: Instant,
@@ -26,7 +26,7 @@ impl Budget {
     /// `used` and `seconds_before` are what the journal says was spent before this process; the clock starts now.
     pub fn new(limits: BudgetConfig, used: Usage, seconds_before: f64) -> Self {
         Self {
-            limits,
+            limits: RwLock::new(limits),
             calls: AtomicU64::new(used.calls),
             tokens: AtomicU64::new(used.prompt_tokens + used.completion_tokens),
             started: Instant::now(),
@@ -40,7 +40,7 @@ impl Budget {
     /// [`ModelError::Budget`] with the limit that is reached and the numbers.
     pub fn reserve(&self) -> Result<Reservation<'_>, ModelError> {
         let seconds = self.seconds();
-        let limits = &self.limits;
+        let limits = self.limits.read().unwrap_or_else(PoisonError::into_inner).clone();
         if limits.max_seconds > 0 && seconds >= limits.max_seconds as f64 {
             return Err(exhausted("max_seconds", limits.max_seconds, &format!("{seconds:.0} seconds")));
         }
@@ -53,6 +53,11 @@ impl Budget {
             Ok(_) => Ok(Reservation { budget: self, kept: false }),
             Err(calls) => Err(exhausted("max_calls", limits.max_calls, &format!("{calls} calls"))),
         }
+    }
+
+    /// Counts go on; a limit below them ends the run with the next call.
+    pub fn set_limits(&self, limits: BudgetConfig) {
+        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
     pub fn calls(&self) -> u64 {

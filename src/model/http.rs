@@ -10,6 +10,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValu
 use reqwest::{Client, Response, Url};
 
 use super::completion::{Piece, request_body};
+use super::dials::{Dials, Limits};
 use super::redact::Redactor;
 use super::retry::{Fault, RetryPolicy, status_in_error};
 use super::sse::SseReader;
@@ -85,6 +86,7 @@ pub struct OpenAiChat {
     label: String,
     limit_field: &'static str,
     redactor: Arc<Redactor>,
+    dials: Arc<Dials>,
 }
 
 impl OpenAiChat {
@@ -117,7 +119,17 @@ impl OpenAiChat {
             }
         }
         let base = settings.base_url.trim_end_matches('/').to_owned();
-        Ok(Self { client, settings, base, host: address.host, label, limit_field, redactor })
+        let dials = Arc::new(Dials::new(Limits {
+            max_retries: settings.retry.max_retries,
+            read_timeout: settings.read_timeout,
+            total_timeout: settings.total_timeout,
+        }));
+        Ok(Self { client, settings, base, host: address.host, label, limit_field, redactor, dials })
+    }
+
+    /// Takes its limits from `dials`, which others may turn.
+    pub fn with_dials(self, dials: Arc<Dials>) -> Self {
+        Self { dials, ..self }
     }
 
     async fn attempts(&self, request: &ChatRequest, live: &LiveSink) -> Result<ChatReply, ModelError> {
@@ -135,7 +147,7 @@ impl OpenAiChat {
         loop {
             let (path, item) = (request.path.clone(), call_item(&request.path).to_owned());
             live(Live::CallStarted { path, item, attempt: retry + 1 });
-            let total = self.settings.total_timeout;
+            let total = self.dials.get().total_timeout;
             let attempt = tokio::time::timeout(total, self.attempt(&url, &body, &request.path, live));
             let fault = match attempt.await {
                 Ok(Ok(reply)) => return Ok(reply),
@@ -150,7 +162,7 @@ impl OpenAiChat {
                     return Err(ModelError::Refused { host: self.host.clone(), status, message });
                 }
             };
-            if retry == policy.max_retries {
+            if retry >= self.dials.get().max_retries {
                 return Err(ModelError::NoReply { host: self.host.clone(), attempts: retry + 1, message });
             }
             let wait = policy.wait(retry, asked, &request.path);
@@ -261,7 +273,7 @@ impl OpenAiChat {
     where
         S: futures_util::Stream<Item = reqwest::Result<B>> + Unpin,
     {
-        let silence = self.settings.read_timeout;
+        let silence = self.dials.get().read_timeout;
         match tokio::time::timeout(silence, stream.next()).await {
             Ok(Some(Ok(chunk))) => Ok(Some(chunk)),
             Ok(Some(Err(error))) => Err(Fault::temporary(describe(&error))),

@@ -3,6 +3,7 @@
 
 mod budget;
 mod completion;
+mod dials;
 pub mod edit_search;
 mod http;
 pub mod local;
@@ -15,6 +16,7 @@ mod stack;
 pub mod worker_protocol;
 
 pub use budget::{Budget, Metered, Reservation};
+pub use dials::{Dials, Limits};
 pub use http::{ApiKey, HttpSettings, HttpSetupError, MAX_REPLY_BYTES, OpenAiChat};
 pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
 pub use redact::Redactor;

@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
+use super::dials::seconds;
 use super::edit_search::EditSearch;
 use super::{
-    ApiKey, Budget, CallStore, ChatModel, HttpSettings, HttpSetupError, Likelihood, LiveSink, Metered,
+    ApiKey, Budget, CallStore, ChatModel, Dials, HttpSettings, HttpSetupError, Likelihood, LiveSink, Metered,
     ModelError, OpenAiChat, Recorded, Redactor, Replay, RetryPolicy,
 };
 use crate::config::{Backend, ModelConfig, RoleConfig};
@@ -43,6 +43,8 @@ pub struct ModelStack {
     pub optimizer: Arc<dyn ChatModel>,
     /// Knows the run's keys; to be applied to any other text that leaves the process.
     pub redactor: Arc<Redactor>,
+    /// Limits of their calls, which may change while they work.
+    pub dials: Arc<Dials>,
 }
 
 /// Why the models cannot be built: always something to change in the configuration or its surroundings.
@@ -94,16 +96,19 @@ impl ModelStack {
             let open = |role| Replay::open(store.clone(), role).map_err(SetupError::Replay);
             let (target, optimizer) = (open(Role::Target)?, open(Role::Optimizer)?);
             let redactor = Arc::new(Redactor::new([]));
-            return Ok(Self { target: Arc::new(target), optimizer: Arc::new(optimizer), redactor });
+            let (target, optimizer) = (Arc::new(target), Arc::new(optimizer));
+            return Ok(Self { target, optimizer, redactor, dials: Arc::new(Dials::of(config)) });
         }
         let target_key = parts.key(Role::Target, &config.target)?;
         let optimizer_key = parts.key(Role::Optimizer, &config.optimizer)?;
         let keys = [&target_key, &optimizer_key].into_iter().flatten().map(|key| key.secret.clone());
         let redactor = Arc::new(Redactor::new(keys));
+        let dials = Arc::new(Dials::of(config));
         Ok(Self {
-            target: parts.role(Role::Target, &config.target, target_key, &redactor)?,
-            optimizer: parts.role(Role::Optimizer, &config.optimizer, optimizer_key, &redactor)?,
+            target: parts.role(Role::Target, &config.target, target_key, &redactor, &dials)?,
+            optimizer: parts.role(Role::Optimizer, &config.optimizer, optimizer_key, &redactor, &dials)?,
             redactor,
+            dials,
         })
     }
 }
@@ -115,12 +120,14 @@ impl StackParts<'_> {
         config: &RoleConfig,
         key: Option<ApiKey>,
         redactor: &Arc<Redactor>,
+        dials: &Arc<Dials>,
     ) -> Result<Arc<dyn ChatModel>, SetupError> {
         match config.backend {
             Backend::OpenaiChat => {
                 let settings = self.http_settings(role.name(), config, key)?;
                 let model = OpenAiChat::new(settings, Arc::clone(redactor))
-                    .map_err(|source| SetupError::Http { role: role.name(), source })?;
+                    .map_err(|source| SetupError::Http { role: role.name(), source })?
+                    .with_dials(Arc::clone(dials));
                 self.layered(Metered::new(model, Arc::clone(&self.budget)).estimating(), role, redactor)
             }
             Backend::Local => {
@@ -216,11 +223,6 @@ impl StackParts<'_> {
             (_, _) => Err(SetupError::TwoKeys { role }),
         }
     }
-}
-
-/// A time limit of the configuration; 0 (or what is no time at all) means none.
-fn seconds(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero()).unwrap_or(Duration::MAX)
 }
 
 /// One worker behind several roles.

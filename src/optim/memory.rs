@@ -3,7 +3,10 @@
 
 use super::material::one_line;
 use super::summary::{QUOTE, attempted};
-use crate::domain::{Edit, FailedAttempt, StepMemory};
+use crate::domain::{Edit, FailedAttempt, ReviewerNote, StepMemory};
+
+/// Longest comment of a reviewer that is quoted, in characters.
+const COMMENT: usize = 4096;
 
 /// An edit that the gate rejected.
 pub fn failed_attempt(edit: &Edit) -> FailedAttempt {
@@ -19,8 +22,13 @@ pub fn reviewer_refusal(edit: &Edit, reason: &str) -> FailedAttempt {
     FailedAttempt { summary: attempted(edit), why }
 }
 
+/// Words of a reviewer on an edit, or on the step as a whole.
+pub fn reviewer_note(edit: Option<&Edit>, text: &str) -> ReviewerNote {
+    ReviewerNote { about: edit.map(attempted).unwrap_or_default(), text: text.to_owned() }
+}
+
 /// The memory as a prompt shows it: per step a heading, its failure patterns, the edits that the gate rejected with the
-/// scores, the edits that a reviewer refused with the reasons. Empty without earlier steps.
+/// scores, the edits that a reviewer refused with the reasons, and what else the reviewer said. Empty without earlier steps.
 pub fn memory_text(memory: &[StepMemory]) -> String {
     let mut lines = Vec::new();
     for step in memory {
@@ -47,6 +55,14 @@ pub fn memory_text(memory: &[StepMemory]) -> String {
             lines.extend(
                 rows.map(|(i, attempt)| format!("    {}. {}: {}", i + 1, attempt.summary, attempt.why)),
             );
+        }
+        if !step.reviewer_notes.is_empty() {
+            lines.push("  A reviewer's comments:".to_owned());
+            let rows = step.reviewer_notes.iter().enumerate();
+            lines.extend(rows.map(|(i, note)| {
+                let about = if note.about.is_empty() { "on the step" } else { &note.about };
+                format!("    {}. {about}: {}", i + 1, one_line(&note.text, COMMENT))
+            }));
         }
     }
     lines.join("\n")
@@ -77,12 +93,17 @@ mod tests {
                 reviewer_refusal(&edit(EditOp::Delete, "- a", ""), ""),
                 failed_attempt(&edit(EditOp::InsertAfter, "- a", "- b")),
             ],
+            reviewer_notes: vec![
+                reviewer_note(Some(&edit(EditOp::Delete, "- a", "")), "keep\nit"),
+                reviewer_note(None, "fewer rules"),
+            ],
         };
         assert_eq!(
             memory_text(&[step]),
             "### Step 2 — ACCEPT (1/4 failed)\n  Rejected edits:\n    1. [insert_after] target=\"- a\" → \"- b\"\n  \
              Edits a reviewer refused:\n    1. [append] \"Say \\\"no\\\"\\n\": rejected by reviewer because too harsh\n    \
-             2. [delete] target=\"- a\": rejected by reviewer"
+             2. [delete] target=\"- a\": rejected by reviewer\n  \
+             A reviewer's comments:\n    1. [delete] target=\"- a\": keep it\n    2. on the step: fewer rules"
         );
     }
 

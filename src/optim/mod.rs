@@ -36,7 +36,7 @@ pub use apply::{Applied, MissingAnchor, apply_edits};
 pub use deep::{probe_examples, probe_reply, representatives, with_reference};
 pub use extract::{extract_json, extract_json_array};
 pub use lr::{lr_decision, lr_fallback};
-pub use memory::{failed_attempt, memory_text, reviewer_refusal};
+pub use memory::{failed_attempt, memory_text, reviewer_note, reviewer_refusal};
 pub use merge::{FinalMerge, MergePlan, MergeTask, final_fallback, final_merge, merge_reply};
 pub use meta_reflect::{HistoryStep, Selected, epoch_history, meta_reflect_mode, meta_reflect_reply};
 pub use meta_skill::meta_skill_reply;

@@ -60,7 +60,7 @@ impl Material {
             task_type: text(),
             task: text(),
             gold: text(),
-            system_prompt: text(),
+            system_prompt: text().into(),
             user_prompt: format!("{} Where?", self.text),
             reply: text(),
             answer: text(),
@@ -97,6 +97,7 @@ impl Material {
             scores: Some((0.5, 0.25)),
             at_most: false,
             failed_attempts: vec![reviewer_refusal(&self.patch(UpdateMode::Patch).edits[0], &self.text)],
+            reviewer_notes: Vec::new(),
         }]
     }
 

@@ -101,13 +101,17 @@ fn sentence(event: &Event) -> String {
                 format!("step {}: REVIEW of {}, {limit}", at.step, proposals(edits))
             }
         },
-        Event::ReviewClosed { at, close, kept, rejected } => {
+        Event::ReviewClosed { at, close, kept, rejected, comments } => {
             let how = match close {
                 ReviewClose::Auto => "automatic".to_owned(),
                 ReviewClose::Submitted { by } => format!("submitted by {}", by.0),
                 ReviewClose::TimedOut { .. } => "timed out".to_owned(),
             };
-            format!("step {}: review {how}: {} kept, {} rejected", at.step, kept.len(), rejected.len())
+            let said = match comments.len() {
+                0 => String::new(),
+                n => format!(", {}", count(n, "comment")),
+            };
+            format!("step {}: review {how}: {} kept, {} rejected{said}", at.step, kept.len(), rejected.len())
         }
         Event::SkillUpdated { at, candidate, report, rewrite, regions_restored } => {
             let how = match rewrite {
@@ -181,7 +185,7 @@ fn sentence(event: &Event) -> String {
         Event::Paused { by } => format!("paused by {}", by.0),
         Event::Resumed { by } => format!("resumed by {}", by.0),
         Event::CancelRequested { by } => format!("stop asked for by {}", by.0),
-        Event::ConfigChanged { keys } => format!("config changed: {}", keys.join(", ")),
+        Event::ConfigChanged { keys, .. } => format!("config changed: {}", keys.join(", ")),
         Event::ReviewCommented { at, edit, text, by, .. } => {
             let on = edit.map_or(String::new(), |edit| format!(" on edit {}", edit + 1));
             format!("step {}: comment{on} by {}: {}", at.step, by.0, quote(text))
@@ -192,7 +196,12 @@ fn sentence(event: &Event) -> String {
         Event::OverrideApplied { at, ruling, by, .. } => {
             format!("step {}: override by {} applied: {}", at.step, by.0, ruling.name())
         }
-        Event::RetuneRequested { changes, by, .. } => format!("{} retunes {}", by.0, retuned(changes)),
+        Event::OverrideLapsed { at, ruling, by, why } => {
+            format!("step {}: override by {} ({}) comes to nothing: {why}", at.step, by.0, ruling.name())
+        }
+        Event::RetuneRequested { changes, by, reason, .. } => {
+            format!("{} retunes {} ({})", by.0, retuned(changes), quote(reason))
+        }
         Event::RetuneApplied { changes, .. } => format!("retuned {}", retuned(changes)),
         Event::RolloutCancelled { path, by, .. } => format!("{} cancelled {}", by.0, quote(path)),
         Event::RolloutRequeued { path, by, .. } => format!("{} requeued {}", by.0, quote(path)),

@@ -103,6 +103,7 @@ impl Story {
             closed: Some(ReviewClose::Auto),
             kept,
             rejected: Vec::new(),
+            comments: Vec::new(),
         };
         let edits = proposed.iter().map(|(edit, _)| edit.clone()).collect();
         let step = StepState {

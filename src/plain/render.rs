@@ -30,7 +30,7 @@ impl PlainRenderer {
                 }
                 vec![format!("{} {}", clock(record.at), describe(record))]
             }
-            HostLine::Live(_) | HostLine::Clients(_) => Vec::new(),
+            HostLine::Live(_) | HostLine::Clients(_) | HostLine::Glance(_) => Vec::new(),
             HostLine::Ack { result, .. } => match result {
                 AckResult::Applied | AckResult::Noop => Vec::new(),
                 AckResult::Conflict { by, detail } => vec![format!("conflict with {}: {detail}", by.0)],

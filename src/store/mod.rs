@@ -21,4 +21,4 @@ pub use journal::{JournalFile, OpenedJournal, read_records};
 pub use lock::{Holder, RunLock, host_name};
 pub use run_dir::{RunDir, default_run_name, plain_run_name};
 pub use runs::{RunSummary, list_runs, undecided};
-pub use snapshot::{fold_run, load_snapshot, write_snapshot};
+pub use snapshot::{fold_run, glance_run, glance_snapshot, write_snapshot};

@@ -71,6 +71,11 @@ impl RunDir {
         self.path.join("origin.json")
     }
 
+    /// Where each setting came from, by key; written with the configuration, read once.
+    pub fn origins_json(&self) -> PathBuf {
+        self.path.join("config_origins.json")
+    }
+
     pub fn snapshot(&self) -> PathBuf {
         self.path.join("snapshot.json")
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{Holder, RunDir, RunLock, StoreError, fold_run};
+use super::{Holder, RunDir, RunLock, StoreError, glance_run};
 use crate::domain::{Decision, ReviewMode};
 use crate::event::{EndStatus, ReviewState, RunState, RunStatus};
 
@@ -35,7 +35,7 @@ pub struct RunSummary {
 impl RunSummary {
     fn read(run: &RunDir) -> Self {
         let holder = RunLock::holder(run);
-        let (state, problem) = match fold_run(run) {
+        let (state, problem) = match glance_run(run) {
             Ok(state) => (state, None),
             Err(error) => (RunState::default(), Some(error.to_string())),
         };

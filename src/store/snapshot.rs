@@ -1,5 +1,5 @@
-//! `snapshot.json`: the fold of a prefix of the journal, so that a long run opens fast. A cache: it is verified
-//! against the journal and ignored when anything does not fit; deleting it costs time only.
+//! `snapshot.json`: a glance at the fold of a prefix of the journal, so that a long run opens fast. A cache: it is
+//! verified against the journal and ignored when anything does not fit; deleting it costs time only.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -13,7 +13,7 @@ use super::{RunDir, StoreError, read_records};
 use crate::event::{RunState, scan_after};
 
 /// Raised when the fold or its state changes its meaning without a new package version.
-const FOLD_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
+const FOLD_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
 
 /// How much of each end of the prefix is compared. The first line names the run and its seed, the last lines hold
 /// `seq` and times, so another journal of the same length does not pass.
@@ -29,14 +29,14 @@ struct Snapshot<S> {
     state: S,
 }
 
-/// Writes the snapshot of `state`, the fold of the first `covers` bytes of the journal.
+/// Writes a glance at `state`, the fold of the first `covers` bytes of the journal.
 ///
 /// # Errors
 /// The disk's.
 pub fn write_snapshot(run: &RunDir, state: &RunState, covers: u64) -> Result<(), StoreError> {
     let path = run.snapshot();
     let prefix = prefix_hash(&run.events(), covers).map_err(StoreError::io("read", &run.events()))?;
-    let snapshot = Snapshot { fold: FOLD_VERSION.to_owned(), covers, prefix, state };
+    let snapshot = Snapshot { fold: FOLD_VERSION.to_owned(), covers, prefix, state: state.glance() };
     let bytes =
         serde_json::to_vec(&snapshot).map_err(|source| StoreError::Encode { path: path.clone(), source })?;
     atomic_write(&path, &bytes)
@@ -44,7 +44,7 @@ pub fn write_snapshot(run: &RunDir, state: &RunState, covers: u64) -> Result<(),
 
 /// The snapshot's state and the number of journal bytes it covers; `None` when there is no snapshot that fits the
 /// journal.
-pub fn load_snapshot(run: &RunDir) -> Option<(RunState, u64)> {
+fn load_snapshot(run: &RunDir) -> Option<(RunState, u64)> {
     let bytes = fs::read(run.snapshot()).ok()?;
     let snapshot: Snapshot<RunState> = serde_json::from_slice(&bytes).ok()?;
     let fits =
@@ -52,14 +52,31 @@ pub fn load_snapshot(run: &RunDir) -> Option<(RunState, u64)> {
     fits.then_some((snapshot.state, snapshot.covers))
 }
 
-/// The state of a run as its files tell it: snapshot plus the journal's tail, or the whole journal.
+/// The state of a run as its whole journal tells it.
 ///
 /// # Errors
 /// A damaged journal, or the disk's.
 pub fn fold_run(run: &RunDir) -> Result<RunState, StoreError> {
-    let Some((mut state, covers)) = load_snapshot(run) else {
-        return Ok(RunState::fold(&read_records(run)?));
-    };
+    Ok(RunState::fold(&read_records(run)?))
+}
+
+/// A run at a glance ([`RunState::glance`]): by its snapshot, or by its whole journal.
+///
+/// # Errors
+/// A damaged journal, or the disk's.
+pub fn glance_run(run: &RunDir) -> Result<RunState, StoreError> {
+    match glance_snapshot(run)? {
+        Some(state) => Ok(state),
+        None => Ok(fold_run(run)?.glance()),
+    }
+}
+
+/// The snapshot and the journal's tail; `None` when there is no snapshot that fits the journal.
+///
+/// # Errors
+/// A damaged journal, or the disk's.
+pub fn glance_snapshot(run: &RunDir) -> Result<Option<RunState>, StoreError> {
+    let Some((mut state, covers)) = load_snapshot(run) else { return Ok(None) };
     let path = run.events();
     let mut bytes = Vec::new();
     File::open(&path)
@@ -72,7 +89,7 @@ pub fn fold_run(run: &RunDir) -> Result<RunState, StoreError> {
     for record in &tail.records {
         state.apply(record);
     }
-    Ok(state)
+    Ok(Some(state.glance()))
 }
 
 fn prefix_hash(journal: &Path, covers: u64) -> std::io::Result<String> {
@@ -119,12 +136,13 @@ mod tests {
         assert!(covers > 0);
         let whole = RunState::fold(&read_records(&run).unwrap());
         assert_eq!(whole.seq, 3);
+        assert_eq!(glance_run(&run).unwrap(), whole.glance());
         assert_eq!(fold_run(&run).unwrap(), whole);
         // A torn tail is passed over, as in the whole fold.
         let mut bytes = fs::read(run.events()).unwrap();
         bytes.extend_from_slice(b"{\"seq\":4");
         fs::write(run.events(), bytes).unwrap();
-        assert_eq!(fold_run(&run).unwrap(), whole);
+        assert_eq!(glance_run(&run).unwrap(), whole.glance());
     }
 
     #[test]
@@ -132,7 +150,7 @@ mod tests {
         let (_root, run) = run();
         let text = fs::read_to_string(run.snapshot()).unwrap();
         fs::write(run.snapshot(), text.replace("\"two\"", "\"from the snapshot\"")).unwrap();
-        assert_eq!(fold_run(&run).unwrap().logs[1].message, "from the snapshot");
+        assert_eq!(glance_run(&run).unwrap().logs[1].message, "from the snapshot");
     }
 
     #[test]
@@ -144,7 +162,7 @@ mod tests {
             fs::write(run.snapshot(), snapshot).unwrap();
             fs::write(run.events(), journal).unwrap();
             assert_eq!(load_snapshot(&run), None, "{why}");
-            assert_eq!(fold_run(&run).unwrap(), RunState::fold(&read_records(&run).unwrap()), "{why}");
+            assert_eq!(glance_run(&run).unwrap(), fold_run(&run).unwrap().glance(), "{why}");
         };
         stale(&snapshot, &journal.replace("two", "TWO"), "another journal");
         stale(&snapshot, &journal[..journal.find('\n').unwrap() + 1], "a shorter journal");

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use ratatui::crossterm::event::KeyEventKind;
 use ratatui::layout::Rect;
@@ -19,7 +20,7 @@ use super::controls::rollouts::RolloutsView;
 use super::controls::runs::RunsView;
 use super::controls::transcript::TranscriptView;
 use super::journal_lines::JournalLines;
-use super::keymap::Press;
+use super::keymap::{Keymap, Press};
 use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
@@ -92,6 +93,8 @@ impl Scroll {
 pub struct App {
     pub state: RunState,
     pub identity: Identity,
+    pub prefs: Prefs,
+    pub keymap: Arc<Keymap>,
     pub now: u64,
     pub size: (u16, u16),
     pub link: Link,
@@ -99,11 +102,12 @@ pub struct App {
     pub run: String,
     pub last_seq: u64,
     pub clients: Vec<Client>,
+    /// The fold of the journal so far and its numbers, while a glance at its end is shown.
+    history: Option<(RunState, Board)>,
     pub live: LiveBoard,
     pub lines: JournalLines,
     /// The numbers of the run.
     pub board: Board,
-    pub prefs: Prefs,
     pub arrangement: Arrangement,
     /// `None`: the newest.
     pub stage: Option<Stage>,
@@ -131,16 +135,18 @@ impl App {
         Self {
             state: RunState::default(),
             identity,
+            prefs: Prefs::default(),
+            keymap: Arc::default(),
             now,
             size,
             link: Link::Connecting,
             run: String::new(),
             last_seq: 0,
             clients: Vec::new(),
+            history: None,
             live: LiveBoard::default(),
             lines: JournalLines::default(),
             board: Board::default(),
-            prefs: Prefs::default(),
             arrangement: Arrangement {
                 focus: Pane::Steps,
                 main: Pane::Gate,
@@ -228,6 +234,7 @@ impl App {
         fresh.run = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         fresh.arrangement = self.arrangement;
         fresh.prefs = self.prefs;
+        fresh.keymap = Arc::clone(&self.keymap);
         fresh.runs = std::mem::take(&mut self.runs);
         fresh.commands = self.commands;
         *self = fresh;
@@ -306,6 +313,15 @@ impl App {
                 self.run = run;
                 self.last_seq = last_seq;
             }
+            HostLine::Glance(state) => {
+                if self.state.seq == 0 {
+                    self.board = Board::at_a_glance(&state);
+                    self.state = *state;
+                    self.history = Some(Default::default());
+                    self.stain(Dirty::Input);
+                    return self.arrive();
+                }
+            }
             HostLine::Event(record) => return self.record(&record),
             HostLine::Live(live) => {
                 // Deltas of calls that are not on the screen change nothing there, but telling which are costs
@@ -328,7 +344,31 @@ impl App {
         Vec::new()
     }
 
+    /// Folds a record into the history behind the glance; the whole takes the glance's place once it is as far.
+    fn read_history(&mut self, record: &Record) {
+        let Some((history, board)) = &mut self.history else { return };
+        history.apply(record);
+        board.hear(record);
+        self.lines.hear(record, self.last_seq);
+        if history.seq >= self.state.seq
+            && let Some(whole) = self.history.take()
+        {
+            (self.state, self.board) = whole;
+            self.stain(Dirty::Input);
+        }
+    }
+
+    /// How much of the history behind the glance has been read, in [0, 1].
+    pub fn history_read(&self) -> Option<f64> {
+        let (history, _) = self.history.as_ref()?;
+        Some(history.seq as f64 / self.state.seq.max(1) as f64)
+    }
+
     fn record(&mut self, record: &Record) -> Vec<Effect> {
+        if self.history.is_some() {
+            self.read_history(record);
+            return Vec::new();
+        }
         if record.seq <= self.state.seq {
             return Vec::new();
         }

@@ -40,10 +40,10 @@ pub fn lines(app: &App, columns: usize) -> Vec<Vec<Span>> {
         }
         lines.push(vec![span(Role::Title, scope.title())]);
         if scope == Scope::Global {
-            lines.push(panes());
+            lines.extend(panes(app));
         }
         let rows = scope.rows().iter().filter(|spec| !goes_to_pane(spec.action));
-        lines.extend(rows.filter_map(|spec| row(spec, columns)));
+        lines.extend(rows.filter_map(|spec| row(app, spec, columns)));
     }
     lines
 }
@@ -57,29 +57,46 @@ fn goes_to_pane(action: Action) -> bool {
     )
 }
 
-fn panes() -> Vec<Span> {
-    let numbers: Vec<String> =
-        Pane::NUMBERED.iter().filter_map(|pane| Some(pane.number()?.to_string())).collect();
-    let names: Vec<String> = Pane::NUMBERED.iter().map(|pane| pane.title().to_lowercase()).collect();
-    vec![
-        span(Role::Key, fit(&format!("  {}", numbers.join(" ")), KEYS)),
-        span(Role::Text, format!("panes {}", names.join(", "))),
-    ]
+/// The panes with a number on two rows: their names do not fit one.
+fn panes(app: &App) -> Vec<Vec<Span>> {
+    let keys = |pane: &Pane| app.keymap.first(pane.action()).unwrap_or_else(|| "–".to_owned());
+    let row = |panes: &[Pane], word: &str| {
+        let keys: Vec<String> = panes.iter().map(keys).collect();
+        let names: Vec<String> = panes.iter().map(|pane| pane.title().to_lowercase()).collect();
+        let keys = fit(&format!("  {}", keys.join(" ")), KEYS);
+        vec![span(Role::Key, keys), span(Role::Text, format!("{word} {}", names.join(", ")))]
+    };
+    let (upper, lower) = Pane::NUMBERED.split_at(Pane::NUMBERED.len().div_ceil(2));
+    vec![row(upper, "panes"), row(lower, "and")]
+}
+
+/// The action that shares a row with `action`, which stands first.
+pub fn opposite(action: Action) -> Option<Action> {
+    let other = |pair: &(Action, Action)| match *pair {
+        (one, other) if one == action => Some(other),
+        _ => None,
+    };
+    OPPOSITES.iter().find_map(other)
+}
+
+/// Moves about, so that it can be undone by its opposite and repeated by a count.
+pub fn is_motion(action: Action) -> bool {
+    let paired = OPPOSITES.iter().any(|(one, other)| action == *one || action == *other);
+    paired && spec(action).is_some_and(|spec| !spec.steers)
 }
 
 /// `None` for an action that stands on the row of its opposite.
-fn row(one: &Spec, columns: usize) -> Option<Vec<Span>> {
+fn row(app: &App, one: &Spec, columns: usize) -> Option<Vec<Span>> {
     if OPPOSITES.iter().any(|(_, second)| *second == one.action) {
         return None;
     }
-    let opposite = OPPOSITES.iter().find(|(first, _)| *first == one.action).and_then(|pair| spec(pair.1));
-    let mut keys = one.keys.iter().enumerate().map(|(index, key)| {
-        let other = opposite.and_then(|other| other.keys.get(index));
-        other.map_or_else(|| (*key).to_owned(), |other| format!("{key}/{other}"))
+    let opposite = opposite(one.action).and_then(spec);
+    let theirs = opposite.map_or(&[][..], |other| app.keymap.keys(other.action));
+    let mut keys = app.keymap.keys(one.action).iter().enumerate().map(|(index, key)| {
+        theirs.get(index).map_or_else(|| key.to_string(), |other| format!("{key}/{other}"))
     });
-    let first = keys.next().unwrap_or_default();
-    let mut line =
-        vec![span(Role::Key, fit(&format!("  {}", first.replace(' ', "")), KEYS)), span(Role::Text, one.doc)];
+    let first = keys.next().unwrap_or_else(|| "–".to_owned());
+    let mut line = vec![span(Role::Key, fit(&format!("  {first}"), KEYS)), span(Role::Text, one.doc)];
     if let Some(other) = opposite {
         line.push(span(Role::Text, format!(" · {}", other.doc)));
     }

@@ -2,7 +2,9 @@
 
 use ratatui::layout::Rect;
 
-use super::action::Scope;
+use super::action::{Action, Scope};
+use super::controls::global::GlobalAction;
+use super::controls::rollouts::RolloutsAction;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pane {
@@ -78,6 +80,24 @@ impl Pane {
             Pane::Logs => Scope::Logs,
             Pane::Config => Scope::Config,
         }
+    }
+
+    /// What brings the keys to it.
+    pub fn action(self) -> Action {
+        Action::Global(match self {
+            Pane::Overview => GlobalAction::GoOverview,
+            Pane::Runs => GlobalAction::GoRuns,
+            Pane::Steps => GlobalAction::GoSteps,
+            Pane::Rollouts => GlobalAction::GoRollouts,
+            // No key of its own: it opens from the rollouts.
+            Pane::Transcript => return Action::Rollouts(RolloutsAction::Open),
+            Pane::Patch => GlobalAction::GoPatch,
+            Pane::Gate => GlobalAction::GoGate,
+            Pane::Curves => GlobalAction::GoCurves,
+            Pane::Machine => GlobalAction::GoMachine,
+            Pane::Logs => GlobalAction::GoLogs,
+            Pane::Config => GlobalAction::GoConfig,
+        })
     }
 
     /// Lists stand on the left, details on the right.

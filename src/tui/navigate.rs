@@ -5,7 +5,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::action::{Action, Scope, Spec, spec};
 use super::app::App;
 use super::controls::global::GlobalAction;
-use super::keymap::{Match, Press, lookup};
+use super::keymap::{Match, Press};
 use super::msg::Effect;
 use super::overlay::{Chosen, Outcome, Prompted};
 use super::theme::Role;
@@ -26,7 +26,7 @@ impl App {
         }
         let Some(press) = Press::of(key) else { return Vec::new() };
         self.presses.push(press);
-        match lookup(self.arrangement.focus.scope(), &self.presses) {
+        match self.keymap.lookup(self.arrangement.focus.scope(), &self.presses) {
             Match::Prefix => Vec::new(),
             Match::None => {
                 self.presses.clear();

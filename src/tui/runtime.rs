@@ -14,12 +14,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::app::{App, Identity};
+use super::colour::Depth;
 use super::editor::Editing;
 use super::frames::{FrameAck, FrameClock};
 use super::msg::{Dirty, EditPurpose, Effect, Msg};
 use super::services::{Ask, Services, Told};
 use super::term::{Terminal, install_panic_hook};
-use super::theme::{Depth, Theme};
+use super::theme::Theme;
 use super::view;
 use crate::client::{ClientEvent, Connection};
 use crate::event::{AckResult, ClientLine, HostLine};

@@ -5,9 +5,7 @@ use ratatui::layout::Rect;
 
 use super::action::{Action, Scope, Spec, spec};
 use super::app::App;
-use super::controls::curves::CurvesAction;
 use super::controls::global::GlobalAction;
-use super::controls::patch::PatchAction;
 use super::layout::{Class, Pane};
 use super::overlay::{Overlay, Question, palette_matches};
 use super::paint::{Canvas, Span, rows_of, span, spans_width, wrap_spans};
@@ -137,7 +135,9 @@ fn hints(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
 
 fn hint_spans(app: &App, actions: &[Action]) -> Vec<Span> {
     let mut out = Vec::new();
-    for spec in actions.iter().filter_map(|action| spec(*action)).filter(|spec| (spec.enabled)(app)) {
+    let shown = |spec: &&Spec| (spec.enabled)(app) && !(spec.steers && app.identity.read_only);
+    for spec in actions.iter().filter_map(|action| spec(*action)).filter(shown) {
+        let Some(keys) = hint_keys(app, spec.action) else { continue };
         let label = match spec.action {
             Action::Global(GlobalAction::Pause)
                 if matches!(app.state.status, crate::event::RunStatus::Paused { .. }) =>
@@ -146,24 +146,23 @@ fn hint_spans(app: &App, actions: &[Action]) -> Vec<Span> {
             }
             _ => spec.label,
         };
-        out.push(span(Role::Key, keys_of(spec)));
+        out.push(span(Role::Key, keys));
         out.push(span(Role::Dim, format!(" {label}  ")));
     }
     out
 }
 
-/// The first key sequence; pairs of opposite keys show both.
-fn keys_of(spec: &Spec) -> String {
-    match spec.action {
-        Action::Global(GlobalAction::Down) => "j/k".to_owned(),
-        Action::Patch(PatchAction::NextEdit) => "J/K".to_owned(),
-        Action::Patch(PatchAction::NextGroup) => "{/}".to_owned(),
-        Action::Global(GlobalAction::OlderStep) => "[/]".to_owned(),
-        Action::Curves(CurvesAction::Left) => "←/→".to_owned(),
-        Action::Curves(CurvesAction::PreviousChart) => "h/l".to_owned(),
-        Action::Curves(CurvesAction::ZoomIn) => "</>".to_owned(),
-        _ => spec.keys.first().map_or(String::new(), |keys| keys.replace(' ', "")),
-    }
+/// The first key sequence; both keys of a motion and its opposite. `None`: the user has unbound it.
+fn hint_keys(app: &App, action: Action) -> Option<String> {
+    let keys = app.keymap.first(action)?;
+    let other = help::opposite(action).filter(|_| help::is_motion(action));
+    let other = other.and_then(|other| app.keymap.first(other));
+    // As they lie on the keyboard, whichever of the two the hint is about.
+    Some(match other {
+        Some(other) if other < keys => format!("{other}/{keys}"),
+        Some(other) => format!("{keys}/{other}"),
+        None => keys,
+    })
 }
 
 /// Columns of the help's box, and rows of its edges.
@@ -226,7 +225,7 @@ fn draw_overlay(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) {
             for (row, (index, spec)) in rows.zip(found.iter().enumerate().skip(first)) {
                 let role = if (spec.enabled)(app) { Role::Text } else { Role::Faint };
                 let line = [
-                    span(Role::Key, fit(spec.keys.first().unwrap_or(&""), 8)),
+                    span(Role::Key, fit(&app.keymap.first(spec.action).unwrap_or_default(), 8)),
                     span(role, fit(spec.id, 23)),
                     span(Role::Dim, spec.doc),
                 ];

@@ -85,6 +85,7 @@ async fn a_folder_without_a_journal_is_an_error_that_names_it() {
         role: WatchRole::Watch,
         name: planish::domain::Author("ann".into()),
         live: false,
+        glance: false,
         after_seq: 0,
     };
     let target = planish::client::Target::Folder(stage.run_dir.path().to_owned());

@@ -3,6 +3,7 @@
 
 #[path = "../support/fake_run.rs"]
 mod fake_run;
+mod glance;
 mod links;
 mod sessions;
 mod stage;

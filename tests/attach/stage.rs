@@ -85,7 +85,7 @@ impl Stage {
     }
 
     pub async fn attach(&self, name: &str, role: WatchRole, after_seq: u64) -> Attached {
-        let options = ClientOptions { role, name: Author(name.into()), live: true, after_seq };
+        let options = ClientOptions { role, name: Author(name.into()), live: true, glance: false, after_seq };
         let target = Target::Folder(self.run_dir.path().to_owned());
         Attached(within(open(target, options)).await.unwrap())
     }
@@ -186,7 +186,8 @@ impl Raw {
 
     pub async fn hello(&mut self, proto: u32, after_seq: u64) {
         let name = Author("raw".into());
-        let hello = ClientLine::Hello { proto, role: WatchRole::Steer, name, after_seq, live: true };
+        let hello =
+            ClientLine::Hello { proto, role: WatchRole::Steer, name, after_seq, live: true, glance: false };
         self.send_line(&hello).await;
     }
 

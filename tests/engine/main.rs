@@ -5,6 +5,7 @@
 #[allow(dead_code)]
 mod scenario;
 
+mod commands;
 mod outages;
 
 use std::sync::Arc;

@@ -25,7 +25,8 @@ struct Watcher {
 impl Watcher {
     async fn of(run: PathBuf) -> Self {
         let name = Author("watcher".into());
-        let options = ClientOptions { role: WatchRole::Watch, name, live: false, after_seq: 0 };
+        let options =
+            ClientOptions { role: WatchRole::Watch, name, live: false, glance: false, after_seq: 0 };
         Self { connection: open(Target::Folder(run), options).await.unwrap(), state: RunState::default() }
     }
 

@@ -5,6 +5,7 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod curves;
 mod imported;
 mod stages;
 
@@ -310,7 +311,10 @@ fn the_registry_is_the_help() {
             assert!(help.contains(spec.doc), "{}", spec.id);
         }
     }
-    assert!(help.contains("  1 2 3 4 5 6 7 8 9") && help.contains("also pgdn/pgup"), "{help}");
+    assert!(
+        help.contains("  1 2 3 4 5 ") && help.contains("  6 7 8 9 ") && help.contains("also pgdn/pgup"),
+        "{help}"
+    );
     assert!(help.contains("ctl decide --accept") && !help.contains("scroll"), "{help}");
 }
 
@@ -319,13 +323,13 @@ fn help_on_a_small_screen_says_that_there_is_more() {
     let mut app = played((80, 24), &fixture::reviewing());
     press(&mut app, "4?");
     let help = text(&app);
-    assert!(help.contains("1–22 of 36 · j/k scroll  esc closes"), "{help}");
+    assert!(help.contains("1–22 of 37 · j/k scroll  esc closes"), "{help}");
     assert!(!help.contains('…'), "{help}");
     press(&mut app, &"j".repeat(80));
     let end = text(&app);
-    assert!(end.contains("15–36 of 36") && end.contains("leave the client; the run goes on"), "{end}");
+    assert!(end.contains("16–37 of 37") && end.contains("leave the client; the run goes on"), "{end}");
     press(&mut app, "k");
-    assert!(text(&app).contains("14–35 of 36"), "scrolling back needs no extra keys");
+    assert!(text(&app).contains("15–36 of 37"), "scrolling back needs no extra keys");
 }
 
 #[test]
@@ -421,7 +425,10 @@ fn a_step_without_a_gate_says_what_happened() {
     let none =
         fixture::edits().into_iter().map(|edit| RejectedEdit { edit, reason: String::new(), by: None });
     let close = ReviewClose::Submitted { by: fixture::ann() };
-    rejected.push(10, Event::ReviewClosed { at, close, kept: Vec::new(), rejected: none.collect() });
+    rejected.push(
+        10,
+        Event::ReviewClosed { at, close, kept: Vec::new(), rejected: none.collect(), comments: Vec::new() },
+    );
     fixture::skip_step(&mut rejected, at, Verdict::SkipNoChange);
     assert!(gate(rejected, true).0.contains("step 3: skipped: every edit was rejected in the review"));
 
@@ -536,7 +543,10 @@ fn a_closed_review_says_how_it_ended() {
     let mut tape = fixture::reviewing();
     let close = ReviewClose::Submitted { by: Author("bob@pts/7".into()) };
     let at = fixture::step(3);
-    tape.push(5, Event::ReviewClosed { at, close, kept: fixture::edits(), rejected: Vec::new() });
+    tape.push(
+        5,
+        Event::ReviewClosed { at, close, kept: fixture::edits(), rejected: Vec::new(), comments: Vec::new() },
+    );
     let mut app = played((120, 40), &tape);
     press(&mut app, "4");
     let shown = text(&app);

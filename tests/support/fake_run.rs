@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use planish::domain::{Author, StepRef};
 use planish::engine::RunService;
-use planish::event::{AckResult, Command, EndStatus, Event, Live, LogLevel, Record, encode_line};
+use planish::event::{AckResult, Command, EndStatus, Event, Live, LogLevel, Record, RunState, encode_line};
 use tokio::sync::{broadcast, watch};
 
 struct Journal {
@@ -32,7 +32,7 @@ pub fn step() -> StepRef {
 }
 
 pub fn decision(n: u64) -> Event {
-    Event::ConfigChanged { keys: vec![n.to_string()] }
+    Event::ConfigChanged { keys: vec![n.to_string()], changes: Vec::new() }
 }
 
 pub fn log(message: &str) -> Event {
@@ -117,6 +117,10 @@ impl FakeRun {
 }
 
 impl RunService for FakeRun {
+    fn glance(&self) -> RunState {
+        RunState::fold(self.journal.lock().unwrap().records.iter().map(Arc::as_ref)).glance()
+    }
+
     fn run_name(&self) -> String {
         "fake".into()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planish::cli::run_setup::start_run;
 use planish::config::Config;
 use planish::engine::{Engine, RunService};
-use planish::event::{Record, RunState, decode_line};
+use planish::event::{Record, RunState, decode_line, encode_line};
 use planish::model::mock::{MockServer, Script};
 use planish::store::RunDir;
 use serde_json::{Value, json};
@@ -118,6 +118,18 @@ workers = 4
         let run = RunDir::create(&self.path("runs"), name).unwrap();
         std::fs::write(run.config_toml(), config.resolved_toml().unwrap()).unwrap();
         start_run(&run).await.unwrap()
+    }
+
+    /// Puts other records in place of a run's journal, numbered anew.
+    pub fn rewrite(&self, name: &str, records: Vec<Record>) {
+        let mut bytes = Vec::new();
+        for (mut record, seq) in records.into_iter().zip(1..) {
+            record.seq = seq;
+            bytes.extend(encode_line(&record).unwrap());
+        }
+        let run = self.path("runs").join(name);
+        std::fs::write(run.join("events.jsonl"), bytes).unwrap();
+        let _ = std::fs::remove_file(run.join("snapshot.json"));
     }
 
     pub async fn complete(&self, name: &str, overrides: &[&str]) -> RunState {

@@ -5,6 +5,7 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod curves;
 mod random;
 mod stages;
 
@@ -153,7 +154,10 @@ fn an_open_question_keeps_up_with_the_decisions_of_others() {
     let asked = text(&app);
     assert!(asked.contains("· 3 undecided") && asked.contains("✗ 1 rejected"), "{asked}");
     let close = ReviewClose::TimedOut { policy: TimeoutPolicy::Accept };
-    next_event(&mut app, Event::ReviewClosed { at, close, kept: Vec::new(), rejected: Vec::new() });
+    next_event(
+        &mut app,
+        Event::ReviewClosed { at, close, kept: Vec::new(), rejected: Vec::new(), comments: Vec::new() },
+    );
     assert!(text(&app).contains("that review is closed"));
     assert_eq!(key(&mut app, KeyCode::Enter), []);
     assert!(app.toast.unwrap().text.contains("closed"));
@@ -638,7 +642,10 @@ fn a_decision_on_a_closed_review_is_not_sent() {
     press(&mut app, "x");
     let close = planish::domain::ReviewClose::TimedOut { policy: planish::domain::TimeoutPolicy::Accept };
     let at = fixture::step(3);
-    next_event(&mut app, Event::ReviewClosed { at, close, kept: Vec::new(), rejected: Vec::new() });
+    next_event(
+        &mut app,
+        Event::ReviewClosed { at, close, kept: Vec::new(), rejected: Vec::new(), comments: Vec::new() },
+    );
     assert_eq!(key(&mut app, KeyCode::Enter), []);
     assert!(app.toast.unwrap().text.contains("closed"));
 }

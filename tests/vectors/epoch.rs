@@ -88,7 +88,7 @@ fn rollout(row: &Value) -> Rollout {
         task_type: String::new(),
         task: String::new(),
         gold: String::new(),
-        system_prompt: String::new(),
+        system_prompt: Default::default(),
         user_prompt: String::new(),
         reply: String::new(),
         answer: text(answer),

@@ -311,6 +311,7 @@ fn step_memory(step: &Value) -> StepMemory {
         scores: step["score_before"].as_f64().zip(step["score_after"].as_f64()),
         at_most: false,
         failed_attempts: edits.map(|edit: Edit| failed_attempt(&edit)).collect(),
+        reviewer_notes: Vec::new(),
     }
 }
 

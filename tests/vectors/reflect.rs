@@ -58,7 +58,7 @@ fn trajectory(item: &Value) -> Option<Trajectory> {
         task_type: either("task_type", "instruction_type"),
         task: either("task_description", "instruction"),
         gold: String::new(),
-        system_prompt,
+        system_prompt: system_prompt.into(),
         user_prompt,
         reply: String::new(),
         answer: String::new(),

@@ -9,7 +9,7 @@ use clap::Subcommand;
 use super::locate::Root;
 use super::{Failure, exit, output};
 use crate::plain::describe;
-use crate::store::{fold_run, read_records};
+use crate::store::{fold_run, glance_run, read_records};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -54,7 +54,8 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
             steer::steer(&run, steer::Wish::Submit { step: args.step }, &args.options).await
         }
         Verb::Show(args) => {
-            let summary = show::summary(&run, &fold_run(&run)?, args.content)?;
+            let state = if args.content { fold_run(&run)? } else { glance_run(&run)? };
+            let summary = show::summary(&run, &state, args.content)?;
             if args.json {
                 output::json(&summary)?;
             } else {

@@ -138,7 +138,13 @@ fn refuse_later(command: &Command, state: &RunState, expected: u64) -> Result<()
 
 /// Exit code 0 when the wish is (or was already) fulfilled, 1 on conflict or refusal.
 pub async fn steer(run: &RunDir, wish: Wish, options: &Options) -> Result<u8, Failure> {
-    let client = ClientOptions { role: WatchRole::Steer, name: author_at("ctl"), live: false, after_seq: 0 };
+    let client = ClientOptions {
+        role: WatchRole::Steer,
+        name: author_at("ctl"),
+        live: false,
+        glance: false,
+        after_seq: 0,
+    };
     let mut connection = open(Target::Folder(run.path().to_owned()), client).await?;
     let state = catch_up(&mut connection).await?;
     let body = wish.command(&state)?;

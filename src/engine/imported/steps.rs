@@ -192,6 +192,7 @@ impl<'a> Story<'a> {
             close: ReviewClose::Auto,
             kept: ranked.edits.clone(),
             rejected: Vec::new(),
+            comments: Vec::new(),
         });
     }
 

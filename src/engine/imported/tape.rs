@@ -1,6 +1,8 @@
 //! The journal under construction: numbers records, keeps their clock, and takes secrets out of foreign texts.
 
-use crate::domain::{EffectKey, Score, fingerprint};
+use std::sync::Arc;
+
+use crate::domain::{EffectKey, Rollout, fingerprint};
 use crate::event::{Event, ItemResult, LogLevel, Record};
 use crate::model::Redactor;
 
@@ -47,10 +49,10 @@ impl Tape {
     pub fn clean(&self, result: &ItemResult) -> ItemResult {
         match result {
             ItemResult::Scored(rollout) => {
-                let mut rollout = rollout.clone();
                 let reason = self.redactor.redact(&rollout.score.reason);
-                rollout.score = Score { reason, ..rollout.score };
-                ItemResult::Scored(rollout)
+                let mut rollout = Rollout::clone(rollout);
+                rollout.score.reason = reason;
+                ItemResult::Scored(Arc::new(rollout))
             }
             ItemResult::Missing { item, error } => {
                 ItemResult::Missing { item: item.clone(), error: self.redactor.redact(error) }

@@ -83,7 +83,7 @@ fn known_task(pair: &ComparisonPair) -> Trajectory {
         task_type: String::new(),
         task: pair.task.clone(),
         gold: right.predicted_answer.clone(),
-        system_prompt: String::new(),
+        system_prompt: Default::default(),
         user_prompt: String::new(),
         reply: String::new(),
         answer: String::new(),

@@ -42,7 +42,7 @@ pub fn trajectory(item: &str, task: &str, gold: &str) -> Trajectory {
         task_type: "qa".into(),
         task: task.into(),
         gold: gold.into(),
-        system_prompt: String::new(),
+        system_prompt: Default::default(),
         user_prompt: task.into(),
         reply: "wrong".into(),
         answer: "wrong".into(),
@@ -216,6 +216,7 @@ async fn does_not_repeat_what_was_turned_down() {
         scores: None,
         at_most: false,
         failed_attempts: vec![attempt],
+        reviewer_notes: Vec::new(),
     };
     let (patch, _) = edits(analyze(INTRO, (0..4).map(city).collect(), 9, vec![memory])).await;
     assert!(patch.edits.iter().all(|edit| !edit.content.contains("Rome")));

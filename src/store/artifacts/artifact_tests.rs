@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ fn patch(content: &str) -> Patch {
 }
 
 fn rollout(item: &str, hard: f64) -> ItemResult {
-    ItemResult::Scored(Box::new(Rollout {
+    ItemResult::Scored(Arc::new(Rollout {
         turns: Vec::new(),
         item: item.into(),
         task_type: "city".into(),
@@ -173,7 +174,13 @@ fn step(
             preview: candidate.text.clone(),
             timeout_s: None,
         },
-        Event::ReviewClosed { at, close: ReviewClose::Auto, kept: vec![edit(content)], rejected: vec![] },
+        Event::ReviewClosed {
+            at,
+            close: ReviewClose::Auto,
+            kept: vec![edit(content)],
+            rejected: vec![],
+            comments: Vec::new(),
+        },
         Event::SkillUpdated {
             regions_restored: false,
             rewrite: None,
@@ -272,6 +279,7 @@ fn records() -> Vec<Record> {
         config_hash: "c".into(),
         skill: seed.clone(),
         origin: None,
+        origins: Default::default(),
         plan: RunPlan {
             epochs: 1,
             steps_per_epoch: 2,

@@ -2,6 +2,7 @@
 //! a score is a missing result, never a 0.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -109,7 +110,7 @@ fn result(folder: &mut Folder, place: &str, fields: &Fields<'_>) -> Option<(Item
         }
     };
     let rollout = rollout(folder, place, fields, &item, Score { hard, soft: partial, reason: cut(reason) });
-    Some((ItemResult::Scored(Box::new(rollout)), hard, counted(soft)))
+    Some((ItemResult::Scored(Arc::new(rollout)), hard, counted(soft)))
 }
 
 fn rollout(folder: &mut Folder, place: &str, fields: &Fields<'_>, item: &str, score: Score) -> Rollout {
@@ -137,7 +138,7 @@ fn rollout(folder: &mut Folder, place: &str, fields: &Fields<'_>, item: &str, sc
         task_type,
         task,
         gold,
-        system_prompt: cut(system_prompt.unwrap_or_default()),
+        system_prompt: cut(system_prompt.unwrap_or_default()).into(),
         user_prompt: cut(user_prompt.unwrap_or_default()),
         reply,
         answer,

@@ -197,6 +197,7 @@ fn digest(folder: &mut Folder, file: &str, step: u32) -> Option<StepMemory> {
         scores: score("score_before").zip(score("score_after")),
         at_most: false,
         failed_attempts,
+        reviewer_notes: Vec::new(),
     })
 }
 

@@ -11,7 +11,7 @@ use crate::tui::plot::{Line, Marker, Plot};
 use crate::tui::theme::Role;
 
 /// Columns of the numbers at the right edge, and of the axis on the left of a large chart.
-const EDGE: u16 = 8;
+const EDGE: u16 = 9;
 /// What a chart must measure for the axis on its left, and for a row below with the ends of its x axis.
 const WITH_AXIS: (u16, u16) = (52, 7);
 const ROLES: [Role; 4] = [Role::Series1, Role::Series2, Role::Series3, Role::Series4];
@@ -118,7 +118,7 @@ pub fn draw(app: &App, chart: &Chart, area: Rect, selected: bool, canvas: &mut C
     if left > 0 {
         let unlog = |value: f64| if app.curves.log { 10f64.powf(value) } else { value };
         for (row, value) in [(body.y, y.1), (body.bottom() - 1, y.0)] {
-            let words = format!("{:>7}", chart.unit.words(unlog(value)));
+            let words = format!("{:>8}", chart.unit.words(unlog(value)));
             canvas.line(Rect { x: area.x, y: row, width: left, height: 1 }, &[span(Role::Faint, words)]);
         }
     }
