@@ -27,7 +27,10 @@ fn typed(app: &mut App, keys: &str) {
     }
 }
 
-fn snapshot(name: &str, shown: &[(&str, &dyn Fn((u16, u16)) -> App)]) {
+/// Makes an app of that size.
+type Made<'a> = &'a dyn Fn((u16, u16)) -> App;
+
+fn snapshot(name: &str, shown: &[(&str, Made<'_>)]) {
     for size in SIZES {
         let mut out = String::new();
         for (what, made) in shown {
