@@ -206,7 +206,7 @@ mod tests {
     use crate::event::{Event, Record};
 
     fn board(run: &str, values: &[f64]) -> Board {
-        let mut board = Board { run: run.into(), ..Board::default() };
+        let mut board = Board::named(run);
         for (step, value) in (1..).zip(values) {
             let event =
                 Event::Metric { step: Some(step), values: [("loss, \"all\"".to_owned(), *value)].into() };
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_million_points_are_a_small_picture() {
-        let mut one = Board { run: "one".into(), ..Board::default() };
+        let mut one = Board::named("one");
         for step in 1..200_000u64 {
             let event = Event::Metric {
                 step: Some(step),

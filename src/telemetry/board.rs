@@ -105,6 +105,10 @@ pub struct Board {
 }
 
 impl Board {
+    pub fn named(run: &str) -> Self {
+        Self { run: shortened(run), ..Self::default() }
+    }
+
     /// The numbers that a state has kept: what to show while the journal is still being read.
     pub fn at_a_glance(state: &RunState) -> Self {
         let mut board = Self::default();
