@@ -1,6 +1,7 @@
 //! Where commands meet the modules that do the work: configuration files of runs, the engine, the screens.
 //! Everything here is one call each; no command calls those modules by another way.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::settled::Began;
@@ -11,7 +12,7 @@ use crate::engine::{self, Continuation, RunService, now_ms};
 use crate::event::Record;
 use crate::store::foreign::ForeignRun;
 use crate::store::{RunDir, atomic_write, fold_run};
-use crate::tui::{self, Alone, Exit, Identity, Options};
+use crate::tui::{self, Exit, Identity, Options, Services, Wishes};
 
 /// Writes the resolved configuration into a run folder; its host reads it from there.
 pub fn write_config(run: &RunDir, config: &Config) -> Result<(), Failure> {
@@ -85,12 +86,19 @@ fn usage(error: anyhow::Error) -> Failure {
     Failure::usage(format!("{error:#}"))
 }
 
-/// Runs the workbench on a connection until the user leaves it.
-pub async fn workbench(connection: Connection, read_only: bool) -> Result<(), Failure> {
+/// Runs the workbench on a connection, or without one on the list of runs, until the user leaves it. `run_dir`: folder of
+/// the connection's run, if it is on this machine.
+pub async fn workbench(
+    connection: Option<Connection>,
+    run_dir: Option<&Path>,
+    services: Arc<dyn Services>,
+    read_only: bool,
+    wishes: Wishes,
+) -> Result<(), Failure> {
     let client_id = format!("tui-{}-{}", std::process::id(), now_ms());
     let identity = Identity { name: author_here(), read_only, client_id };
-    let options = Options { identity, theme: None, services: Arc::new(Alone) };
-    match tui::run(connection.events, connection.commands, options).await {
+    let options = Options { identity, wishes, services, run_dir: run_dir.map(Path::to_owned) };
+    match tui::run(connection, options).await {
         Ok(Exit::Left { run, ended: false }) => {
             output::note(&format!("left {run}; it goes on: planish attach {run}"));
             Ok(())

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Failure;
+use super::run::now_ms;
+use crate::client::list_runs;
 use crate::config::nearest;
-use crate::store::{RunDir, list_runs};
+use crate::store::RunDir;
 
 /// Most names offered in place of an unknown one.
 const OFFERED: usize = 5;
@@ -33,7 +35,7 @@ impl Root {
 
     /// The run that is meant when none is named: one at work if there is any, else the last changed.
     pub fn latest(&self) -> Result<RunDir, Failure> {
-        let runs = list_runs(&self.path)?;
+        let runs = list_runs(&self.path, now_ms())?;
         let latest = runs.iter().find(|run| run.holder.is_some()).or(runs.first());
         match latest {
             Some(run) => Ok(RunDir::open(&run.path)?),
@@ -42,6 +44,11 @@ impl Root {
                 self.path.display()
             ))),
         }
+    }
+
+    /// No run lies here.
+    pub fn is_empty(&self) -> bool {
+        self.names().is_empty()
     }
 
     fn names(&self) -> Vec<String> {

@@ -1,11 +1,16 @@
 //! `planish ls`: the runs under the root, the last changed first.
 
 use super::locate::Root;
+use super::run::now_ms;
 use super::{Failure, exit, output};
-use crate::store::{RunSummary, list_runs};
+use crate::client::list_runs;
+use crate::store::{Condition, QUERY_HELP, Query, RunSummary};
 
 #[derive(clap::Args)]
 pub struct Args {
+    /// Only runs that match: words, FIELD:TEXT, FIELD<NUMBER, joined by and, or, not
+    #[arg(value_name = "FILTER")]
+    filter: Vec<String>,
     #[command(flatten)]
     root: Root,
     /// One JSON line per run
@@ -14,9 +19,16 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<u8, Failure> {
-    let runs = list_runs(&args.root.path)?;
+    let query = Query::parse(&args.filter.join(" "))
+        .map_err(|error| Failure::usage(format!("filter: {error}; a filter is made of {QUERY_HELP}")))?;
+    let now = now_ms();
+    let mut runs = list_runs(&args.root.path, now)?;
+    let all = runs.len();
+    runs.retain(|run| query.admits(run, now));
     if args.json {
         runs.iter().try_for_each(output::json)?;
+    } else if runs.is_empty() && all > 0 {
+        output::note(&format!("none of the {all} runs under {} match", args.root.path.display()));
     } else if runs.is_empty() {
         output::note(&format!("no runs under {}", args.root.path.display()));
     } else {
@@ -32,8 +44,8 @@ fn table(runs: &[RunSummary]) -> Vec<String> {
         [
             run.name.clone(),
             match run.undecided {
-                Some(edits) if run.status == "review" => format!("review {edits}"),
-                _ => run.status.to_owned(),
+                Some(edits) if run.status == Condition::Review => format!("review {edits}"),
+                _ => run.status.word().to_owned(),
             },
             format!("{}/{}", run.steps_done, run.total_steps),
             score(run.baseline_score),
@@ -59,28 +71,26 @@ fn table(runs: &[RunSummary]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::RunDir;
 
     #[test]
     fn columns_are_aligned() {
+        let root = tempfile::tempdir().unwrap();
         let run = |name: &str, status, best| RunSummary {
             name: name.into(),
-            path: name.into(),
             status,
-            undecided: (status == "review").then_some(3),
-            holder: None,
+            undecided: (status == Condition::Review).then_some(3),
             steps_done: 2,
             total_steps: 4,
             baseline_score: Some(0.25),
             best_score: best,
-            started_at: 0,
-            updated_at: 0,
-            problem: None,
+            ..RunSummary::unread(&RunDir::create(root.path(), "any").unwrap(), 0)
         };
         assert_eq!(
             table(&[
-                run("a", "completed", Some(0.5)),
-                run("longer-name", "new", None),
-                run("c", "review", None)
+                run("a", Condition::Completed, Some(0.5)),
+                run("longer-name", Condition::New, None),
+                run("c", Condition::Review, None)
             ]),
             [
                 "NAME         STATUS     STEP  BASE   BEST   HOST",

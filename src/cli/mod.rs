@@ -15,6 +15,7 @@ mod import;
 mod import_config;
 mod import_run;
 mod json_lines;
+mod keys;
 mod launch;
 mod locate;
 mod ls;
@@ -26,22 +27,35 @@ mod replay;
 mod report;
 mod resume;
 mod resume_from;
+mod review;
 mod run;
 pub mod run_setup;
+mod screen;
 mod schema;
+mod services;
 mod settled;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use failure::{Failure, exit};
 
 #[derive(Parser)]
-#[command(name = "planish", version, about = "A terminal workbench that trains agents", max_term_width = 100)]
+#[command(
+    name = "planish",
+    version,
+    about = "A terminal workbench that trains agents; without a command it shows the runs here",
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true
+)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    root: locate::Root,
+    #[command(flatten)]
+    screen: screen::Screen,
 }
 
 #[derive(Subcommand)]
@@ -70,6 +84,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Print every configuration key with its type, default and meaning
     Schema(schema::Args),
+    /// List every action of the workbench with its keys
+    Keys(keys::Args),
     /// Serve scripted model replies on loopback, for tests
     MockServe(mock_serve::Args),
     /// The far end of `attach ssh://…`: a run's lines over stdio
@@ -90,7 +106,8 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::USAGE));
         }
     };
-    let outcome = match cli.command {
+    let Some(command) = cli.command else { return without_command(&cli.root, &cli.screen) };
+    let outcome = match command {
         Command::Run(args) => block_on(run::run(args)),
         Command::Attach(args) => block_on(attach::run(args)),
         Command::Resume(args) => block_on(resume::run(args)),
@@ -103,14 +120,26 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),
+        Command::Keys(args) => keys::run(&args),
         Command::MockServe(args) => block_on(mock_serve::run(args)),
         Command::Bridge(args) => block_on(bridge::run(args)),
         Command::Host(args) => host::run(&args),
     };
-    ExitCode::from(match outcome {
-        Ok(code) => code,
-        Err(failure) => failure.report(),
-    })
+    code(outcome)
+}
+
+fn code(outcome: Result<u8, Failure>) -> ExitCode {
+    ExitCode::from(outcome.unwrap_or_else(Failure::report))
+}
+
+/// The workbench on the runs here; where there is no terminal for it, the help.
+fn without_command(root: &locate::Root, screen: &screen::Screen) -> ExitCode {
+    if present::View::choose(false, false) == present::View::Workbench {
+        return code(block_on(attach::home(root, false, screen)));
+    }
+    // A closed pipe is no reason to complain about help text.
+    let _ = Cli::command().print_help();
+    ExitCode::from(exit::USAGE)
 }
 
 /// Runs a command on a runtime of its own, which is left without waiting for a blocked read of stdin.

@@ -1,12 +1,16 @@
 //! `planish replay`: play a recorded run. Needs no key, model, network or host.
 
+use std::sync::Arc;
+
 use super::locate::Root;
 use super::present::{View, present};
 use super::run::Viewing;
+use super::screen::Screen;
 use super::{Failure, exit};
 use crate::client;
 use crate::event::scan;
 use crate::store::read_records;
+use crate::tui::Alone;
 
 /// Recording of a real demo run.
 const DEMO: &[u8] = include_bytes!("../../assets/demo-run/events.jsonl");
@@ -27,6 +31,8 @@ pub struct Args {
     /// Lines instead of the workbench
     #[arg(long)]
     plain: bool,
+    #[command(flatten)]
+    screen: Screen,
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -48,8 +54,9 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
         }
     };
     let view = View::choose(args.plain, false);
+    let viewing = Viewing { screen: args.screen.clone(), ..Viewing::default() };
     let connection = client::replay(name, records, args.speed, view == View::Workbench);
-    present(connection, view, None, true, &Viewing::default()).await?;
+    present(connection, view, None, Arc::new(Alone), true, &viewing).await?;
     Ok(exit::DONE)
 }
 

@@ -1,11 +1,15 @@
 //! `planish run`: prepare the run folder, start a host for it, attach.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::json_lines::{Launch, Level};
 use super::locate::Root;
 use super::present::{View, present};
+use super::review::can_ask;
+use super::screen::Screen;
+use super::services::Here;
 use super::{Failure, assembly, exit, foreground, launch, output};
 use crate::client::{ClientOptions, Presence, Target, author_here, open, presence};
 use crate::config::{Config, Loaded};
@@ -57,6 +61,8 @@ pub struct Viewing {
     /// Exit with code 3 unless the best skill beat the first one on the selection split
     #[arg(long)]
     pub require_improvement: bool,
+    #[command(flatten)]
+    pub screen: Screen,
     /// Records that were there before this start.
     #[arg(skip)]
     pub told_before: u64,
@@ -212,21 +218,34 @@ async fn show(run: &RunDir, launched: &Launch, args: StartArgs) -> Result<u8, Fa
     if args.detach {
         return Ok(exit::DONE);
     }
-    attach(run.path(), View::choose(args.plain, args.viewing.json), false, &args.viewing).await
+    let view = View::choose(args.plain, args.viewing.json);
+    let root = run.path().parent().unwrap_or(Path::new("."));
+    attach(run.path(), root, view, false, &args.viewing).await
 }
 
-/// Attaches to a run folder on this machine.
-pub async fn attach(run_dir: &Path, view: View, read_only: bool, viewing: &Viewing) -> Result<u8, Failure> {
-    let options = options(view, read_only);
-    let connection = open(Target::Folder(run_dir.to_owned()), options).await?;
-    present(connection, view, Some(run_dir), read_only, viewing).await
+/// Attaches to a run folder on this machine. `root`: where the workbench looks for others.
+pub async fn attach(
+    run_dir: &Path,
+    root: &Path,
+    view: View,
+    read_only: bool,
+    viewing: &Viewing,
+) -> Result<u8, Failure> {
+    let target = Target::Folder(run_dir.to_owned());
+    let services = Arc::new(Here::new(root, Some(target.clone())));
+    let connection = open(target, options(view, read_only)).await?;
+    present(connection, view, Some(run_dir), services, read_only, viewing).await
 }
 
 /// How this process introduces itself when it shows a run.
 pub fn options(view: View, read_only: bool) -> ClientOptions {
     ClientOptions {
         glance: view == View::Workbench,
-        role: if read_only || view != View::Workbench { WatchRole::Watch } else { WatchRole::Steer },
+        role: match view {
+            View::Workbench if !read_only => WatchRole::Steer,
+            View::Plain if can_ask(view, read_only) => WatchRole::Steer,
+            View::Workbench | View::Plain | View::Json => WatchRole::Watch,
+        },
         name: author_here(),
         live: view == View::Workbench,
         after_seq: 0,

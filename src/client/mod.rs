@@ -3,6 +3,7 @@
 
 mod author;
 mod bridge;
+mod catalog;
 mod discovery;
 mod journal;
 mod link;
@@ -15,6 +16,7 @@ use crate::event::{HostLine, WatchRole};
 
 pub use author::{author_at, author_here};
 pub use bridge::bridge;
+pub use catalog::{Catalog, Listing, list_runs};
 pub use discovery::{Presence, presence};
 pub use journal::{JournalRun, gone};
 pub use link::{Connection, open};

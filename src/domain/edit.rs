@@ -124,6 +124,18 @@ pub struct Edit {
     pub motivated_by: Vec<String>,
 }
 
+impl Edit {
+    /// The edit with a reviewer's text in place of its own. A deletion that keeps some of its text puts that in place of
+    /// its target.
+    pub fn amended(&self, content: &str) -> Self {
+        let op = match self.op {
+            EditOp::Delete if !content.trim().is_empty() => EditOp::Replace,
+            unchanged => unchanged,
+        };
+        Self { op, content: content.to_owned(), ..self.clone() }
+    }
+}
+
 fn one() -> u32 {
     1
 }

@@ -16,7 +16,7 @@ pub enum Decision {
         #[serde(default)]
         reason: String,
     },
-    /// Accept with other text: replaces the edit's `content`.
+    /// Accept with other text, which takes the place of the edit's `content`; see [`super::Edit::amended`].
     Amend {
         content: String,
         #[serde(default)]

@@ -95,6 +95,8 @@ impl Run {
                 }
                 Some(Due::Retune { changes }) => {
                     self.shop.journal.emit(Event::RetuneApplied { at, changes: changes.clone() })?;
+                    // The file must never be ahead of the journal.
+                    self.shop.journal.settled().await?;
                     self.shop.settings.apply(&changes).map_err(Stop::Failed)?;
                 }
             }
@@ -182,6 +184,8 @@ impl Run {
             current_score: (!self.stale).then_some(self.current_evaluation.score.gate),
             best_score: self.best_score.gate,
             best_step: self.best_step,
+            current_origin: self.current_origin.clone(),
+            best_origin: self.best_origin.clone(),
             skill,
         })?;
         if crowned { self.crown(at).await } else { Ok(()) }

@@ -145,8 +145,7 @@ fn outcome(review: &ReviewState, close: &ReviewClose) -> Reviewed {
                 by: slot.by.clone(),
             }),
             Decision::Amend { content, reason } => {
-                let mut edit = slot.edit.clone();
-                edit.content.clone_from(content);
+                let mut edit = slot.edit.amended(content);
                 if !reason.is_empty() {
                     edit.rationale.clone_from(reason);
                 }
@@ -210,6 +209,19 @@ mod tests {
         assert_eq!(contents(&reviewed.kept), ["kept", "new words", "open"]);
         assert_eq!(reviewed.rejected[0].reason, "wrong city");
         assert_eq!(reviewed.rejected[0].by, Some(Author("ann@pts/1".into())));
+    }
+
+    #[test]
+    fn a_deletion_amended_to_keep_a_line_is_applied_so() {
+        let mut review = decided();
+        let mut cut = slot("", Decision::Amend { content: "- two\n".into(), reason: String::new() });
+        (cut.edit.op, cut.edit.target) = (EditOp::Delete, "- one\n- two\n".into());
+        review.edits = vec![cut];
+        let reviewed = outcome(&review, &ReviewClose::Submitted { by: Author("ann@pts/1".into()) });
+        assert_eq!((reviewed.kept[0].op, contents(&reviewed.kept)), (EditOp::Replace, vec!["- two\n"]));
+        let skill = "# T\n- one\n- two\n- three\n";
+        let applied = crate::optim::apply_edits(skill, &reviewed.kept, Default::default());
+        assert_eq!(applied.skill, "# T\n- two\n- three\n");
     }
 
     #[test]

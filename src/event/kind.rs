@@ -337,6 +337,11 @@ pub enum Event {
         current_score: Option<f64>,
         best_score: f64,
         best_step: u32,
+        /// What made the two skills, as the records name it: `step_0004`.
+        #[serde(default)]
+        current_origin: String,
+        #[serde(default)]
+        best_origin: String,
         /// The current skill where it is a text of its own: with the notes of the step in its appendix.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         skill: Option<Skill>,
@@ -510,6 +515,14 @@ impl Event {
                 | Event::Alert { .. }
                 | Event::Log { .. }
                 | Event::Unknown(_)
+        )
+    }
+
+    /// Something happened: not a sample, an alert or a log line.
+    pub fn is_progress(&self) -> bool {
+        !matches!(
+            self,
+            Event::MachineSampled { .. } | Event::Metric { .. } | Event::Alert { .. } | Event::Log { .. }
         )
     }
 

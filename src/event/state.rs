@@ -241,6 +241,9 @@ pub struct RunState {
     pub seq: u64,
     /// Unix milliseconds of the last event.
     pub updated_at: u64,
+    /// Unix milliseconds of the last event that was not merely told about the run: samples, alerts, logs.
+    #[serde(default)]
+    pub progress_at: u64,
     /// Raised by every outside command; what clients base decisions on.
     pub rev: u64,
     pub info: Option<RunInfo>,
@@ -319,6 +322,9 @@ impl RunState {
     /// The current skill as it was before a finished stage, by its place in [`RunState::stages`].
     pub fn skill_before_stage(&self, index: usize) -> Option<&str> {
         let step = self.stages.get(index)?.at.step;
+        if let Some((_, word)) = self.overrides_at(step, index).next_back() {
+            return self.skill_text(word.current_hash()?);
+        }
         let earlier =
             index.checked_sub(1).map(|before| &self.stages[before]).filter(|one| one.at.step == step);
         let hash = match earlier {

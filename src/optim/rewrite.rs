@@ -28,7 +28,7 @@ pub fn full_rewrite(candidates: &[Edit]) -> Option<Rewrite> {
     })
 }
 
-fn document(text: &str) -> String {
+pub(super) fn document(text: &str) -> String {
     format!("{}\n", text.trim_end())
 }
 

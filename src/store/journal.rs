@@ -2,12 +2,12 @@
 //! `event`'s business.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::file::sync_folder;
 use super::{RunDir, RunLock, StoreError};
-use crate::event::{Event, FORMAT_VERSION, Record, Tail, decode_line, encode_line, scan};
+use crate::event::{Event, FORMAT_VERSION, Record, Tail, decode_line, encode_line, scan_after};
 
 /// The journal of a run that this process holds.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl JournalFile {
             sync_folder(run.path())?;
         }
         let bytes = fs::read(&path).map_err(StoreError::io("read", &path))?;
-        let Tail { records, valid_len } = read(&path, &bytes)?;
+        let Tail { records, valid_len } = tail_of(&path, &bytes, 0)?;
         let torn_bytes = (bytes.len() - valid_len) as u64;
         if torn_bytes > 0 {
             file.set_len(valid_len as u64)
@@ -121,17 +121,30 @@ impl JournalFile {
 /// # Errors
 /// A damaged line, a newer format, or the disk's.
 pub fn read_records(run: &RunDir) -> Result<Vec<Record>, StoreError> {
-    let path = run.events();
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(StoreError::io("read", &path)(error)),
-    };
-    Ok(read(&path, &bytes)?.records)
+    Ok(read_tail(run, 0, 0)?.records)
 }
 
-fn read(path: &Path, bytes: &[u8]) -> Result<Tail, StoreError> {
-    let tail = scan(bytes).map_err(|problem| StoreError::Damaged { path: path.to_owned(), problem })?;
+/// The whole records behind the first `covers` bytes, which hold `lines` lines.
+///
+/// # Errors
+/// As [`read_records`].
+pub(super) fn read_tail(run: &RunDir, covers: u64, lines: u64) -> Result<Tail, StoreError> {
+    let path = run.events();
+    let mut bytes = Vec::new();
+    let read = File::open(&path).and_then(|mut file| {
+        file.seek(SeekFrom::Start(covers))?;
+        file.read_to_end(&mut bytes)
+    });
+    match read {
+        Ok(_) => tail_of(&path, &bytes, lines),
+        Err(error) if error.kind() == ErrorKind::NotFound => tail_of(&path, &[], lines),
+        Err(error) => Err(StoreError::io("read", &path)(error)),
+    }
+}
+
+fn tail_of(path: &Path, bytes: &[u8], lines: u64) -> Result<Tail, StoreError> {
+    let tail =
+        scan_after(bytes, lines).map_err(|problem| StoreError::Damaged { path: path.to_owned(), problem })?;
     for record in &tail.records {
         if let Event::RunStarted { v, .. } = record.event
             && v > FORMAT_VERSION

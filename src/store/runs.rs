@@ -1,77 +1,273 @@
-//! The runs under a root folder, as `planish ls` shows them.
+//! What a listing says of one run, and in what condition it is. Made from a fold; reads nothing itself.
 
-use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::{Holder, RunDir, RunLock, StoreError, glance_run};
-use crate::domain::{Decision, ReviewMode};
+use super::{Holder, RunDir};
+use crate::domain::{Decision, Phase, ReviewMode, Usage};
 use crate::event::{EndStatus, ReviewState, RunState, RunStatus};
+
+/// A run at work that says nothing for this long is stalled.
+pub const STALL_MS: u64 = 10 * 60 * 1000;
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Condition {
+    /// Prepared, not begun.
+    New,
+    Running,
+    /// Running, but silent for long.
+    Stalled,
+    /// It waits for a person.
+    Review,
+    Paused,
+    Stopping,
+    /// Not ended, and no process works on it: its host was killed.
+    Interrupted,
+    /// Another machine says that it works on it.
+    Elsewhere,
+    Completed,
+    Cancelled,
+    Failed,
+    OutOfBudget,
+    Imported,
+    /// It cannot be read.
+    Damaged,
+    /// It has yet to be read.
+    Unread,
+}
+
+impl Condition {
+    pub const ALL: [Condition; 15] = [
+        Condition::New,
+        Condition::Running,
+        Condition::Stalled,
+        Condition::Review,
+        Condition::Paused,
+        Condition::Stopping,
+        Condition::Interrupted,
+        Condition::Elsewhere,
+        Condition::Completed,
+        Condition::Cancelled,
+        Condition::Failed,
+        Condition::OutOfBudget,
+        Condition::Imported,
+        Condition::Damaged,
+        Condition::Unread,
+    ];
+
+    /// The word for it in listings and scripts.
+    pub fn word(self) -> &'static str {
+        match self {
+            Condition::New => "new",
+            Condition::Running => "running",
+            Condition::Stalled => "stalled",
+            Condition::Review => "review",
+            Condition::Paused => "paused",
+            Condition::Stopping => "stopping",
+            Condition::Interrupted => "interrupted",
+            Condition::Elsewhere => "elsewhere",
+            Condition::Completed => "completed",
+            Condition::Cancelled => "cancelled",
+            Condition::Failed => "failed",
+            Condition::OutOfBudget => "out of budget",
+            Condition::Imported => "imported",
+            Condition::Damaged => "damaged",
+            Condition::Unread => "unread",
+        }
+    }
+
+    /// The word for it beside others of the same meaning, as people write them in a filter.
+    pub fn also(self) -> &'static [&'static str] {
+        match self {
+            Condition::Interrupted => &["crashed"],
+            Condition::Completed => &["done"],
+            Condition::Cancelled => &["stopped"],
+            Condition::OutOfBudget => &["budget"],
+            _ => &[],
+        }
+    }
+
+    /// `planish resume` continues it.
+    pub fn resumable(self) -> bool {
+        matches!(
+            self,
+            Condition::New
+                | Condition::Interrupted
+                | Condition::Cancelled
+                | Condition::Failed
+                | Condition::OutOfBudget
+        )
+    }
+
+    /// A process works on it, here or elsewhere.
+    pub fn at_work(self) -> bool {
+        matches!(
+            self,
+            Condition::Running
+                | Condition::Stalled
+                | Condition::Review
+                | Condition::Paused
+                | Condition::Stopping
+                | Condition::Elsewhere
+        )
+    }
+}
+
+impl Serialize for Condition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+/// Who works on a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hold {
+    Nobody,
+    Here(Holder),
+    /// The machine that says so.
+    Elsewhere(String),
+}
 
 /// One run in a listing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunSummary {
     pub name: String,
     pub path: PathBuf,
-    /// `new`, `running`, `review` (it waits for a person), `paused`, `stopping`, `interrupted` (no process works on
-    /// it), `completed`, `cancelled`, `failed`, `out of budget`, `imported` or `damaged`.
-    pub status: &'static str,
+    pub status: Condition,
     /// Edits of the open review that nobody has decided.
     pub undecided: Option<usize>,
     pub holder: Option<Holder>,
+    /// The machine of the last host.
+    pub host: String,
+    pub env: String,
+    pub target: String,
+    pub optimizer: String,
+    pub seed: Option<u64>,
     pub steps_done: u32,
     pub total_steps: u32,
+    /// The step under way or the last one, and its phase.
+    pub step: u32,
+    pub phase: Option<Phase>,
     pub baseline_score: Option<f64>,
     pub best_score: Option<f64>,
+    /// What the test measured the best skill to be better by.
+    pub test_delta: Option<f64>,
+    /// By stage.
+    pub usage: BTreeMap<String, Usage>,
     /// Unix milliseconds; 0 when nothing is known.
     pub started_at: u64,
     pub updated_at: u64,
-    /// Why the run cannot be read.
+    /// Why the run failed or cannot be read.
     pub problem: Option<String>,
 }
 
 impl RunSummary {
-    fn read(run: &RunDir) -> Self {
-        let holder = RunLock::holder(run);
-        let (state, problem) = match glance_run(run) {
-            Ok(state) => (state, None),
-            Err(error) => (RunState::default(), Some(error.to_string())),
-        };
-        let status = if problem.is_some() { "damaged" } else { status(&state, holder.is_some()) };
+    /// `now`: Unix milliseconds.
+    pub fn of(run: &RunDir, state: &RunState, hold: &Hold, now: u64) -> Self {
+        let info = state.info.as_ref();
+        let plan = info.map(|info| &info.plan);
+        let text = |of: fn(&crate::event::RunPlan) -> &String| plan.map(of).cloned().unwrap_or_default();
+        Self {
+            status: condition(state, hold, now),
+            undecided: undecided(state),
+            holder: match hold {
+                Hold::Here(holder) => Some(holder.clone()),
+                Hold::Nobody | Hold::Elsewhere(_) => None,
+            },
+            host: match hold {
+                Hold::Elsewhere(host) => host.clone(),
+                Hold::Nobody | Hold::Here(_) => state.host.clone().unwrap_or_default().0,
+            },
+            env: text(|plan| &plan.env),
+            target: text(|plan| &plan.target),
+            optimizer: text(|plan| &plan.optimizer),
+            seed: info.map(|info| info.seed),
+            steps_done: state.steps.iter().filter(|step| step.record.is_some()).count() as u32,
+            total_steps: plan.map_or(0, |plan| plan.total_steps),
+            step: state.at.step,
+            phase: state.phase,
+            baseline_score: state.baseline_score,
+            best_score: state.best_score,
+            test_delta: state.test.as_ref().map(|test| test.delta),
+            usage: state.usage.clone(),
+            started_at: info.map_or(0, |info| info.started_at),
+            updated_at: state.updated_at,
+            problem: match &state.status {
+                RunStatus::Ended { status: EndStatus::Failed, reason } => Some(reason.clone()),
+                _ => None,
+            },
+            ..Self::unread(run, 0)
+        }
+    }
+
+    /// A run that cannot be read.
+    pub fn damaged(run: &RunDir, problem: String, hold: &Hold, now: u64) -> Self {
+        let status = Condition::Damaged;
+        Self { status, problem: Some(problem), ..Self::of(run, &RunState::default(), hold, now) }
+    }
+
+    /// A run of which only the folder is known yet.
+    pub fn unread(run: &RunDir, updated_at: u64) -> Self {
         Self {
             name: run.name(),
             path: run.path().to_owned(),
-            status,
-            undecided: undecided(&state),
-            holder,
-            steps_done: state.steps.iter().filter(|step| step.record.is_some()).count() as u32,
-            total_steps: state.info.as_ref().map_or(0, |info| info.plan.total_steps),
-            baseline_score: state.baseline_score,
-            best_score: state.best_score,
-            started_at: state.info.as_ref().map_or(0, |info| info.started_at),
-            updated_at: state.updated_at,
-            problem,
+            status: Condition::Unread,
+            undecided: None,
+            holder: None,
+            host: String::new(),
+            env: String::new(),
+            target: String::new(),
+            optimizer: String::new(),
+            seed: None,
+            steps_done: 0,
+            total_steps: 0,
+            step: 0,
+            phase: None,
+            baseline_score: None,
+            best_score: None,
+            test_delta: None,
+            usage: BTreeMap::new(),
+            started_at: 0,
+            updated_at,
+            problem: None,
         }
+    }
+
+    /// How much better the best skill is than the first, on the selection split.
+    pub fn delta(&self) -> Option<f64> {
+        Some(self.best_score? - self.baseline_score?)
+    }
+
+    /// Sum over all stages.
+    pub fn total_usage(&self) -> Usage {
+        let mut total = Usage::default();
+        for usage in self.usage.values() {
+            total += *usage;
+        }
+        total
     }
 }
 
-fn status(state: &RunState, live: bool) -> &'static str {
-    match &state.status {
-        RunStatus::Ended { status: EndStatus::Completed, .. } => "completed",
-        RunStatus::Ended { status: EndStatus::Cancelled, .. } => "cancelled",
-        RunStatus::Ended { status: EndStatus::Failed, .. } => "failed",
-        RunStatus::Ended { status: EndStatus::BudgetExhausted, .. } => "out of budget",
-        RunStatus::Ended { status: EndStatus::Imported, .. } => "imported",
-        RunStatus::NotStarted => "new",
-        RunStatus::Running | RunStatus::Paused { .. } | RunStatus::Cancelling { .. } if !live => {
-            "interrupted"
+fn condition(state: &RunState, hold: &Hold, now: u64) -> Condition {
+    match (&state.status, hold) {
+        (RunStatus::Ended { status: EndStatus::Completed, .. }, _) => Condition::Completed,
+        (RunStatus::Ended { status: EndStatus::Cancelled, .. }, _) => Condition::Cancelled,
+        (RunStatus::Ended { status: EndStatus::Failed, .. }, _) => Condition::Failed,
+        (RunStatus::Ended { status: EndStatus::BudgetExhausted, .. }, _) => Condition::OutOfBudget,
+        (RunStatus::Ended { status: EndStatus::Imported, .. }, _) => Condition::Imported,
+        (_, Hold::Elsewhere(_)) => Condition::Elsewhere,
+        (RunStatus::NotStarted, _) => Condition::New,
+        (RunStatus::Running | RunStatus::Paused { .. } | RunStatus::Cancelling { .. }, Hold::Nobody) => {
+            Condition::Interrupted
         }
-        RunStatus::Running if undecided(state).is_some() => "review",
-        RunStatus::Running => "running",
-        RunStatus::Paused { .. } => "paused",
-        RunStatus::Cancelling { .. } => "stopping",
+        (RunStatus::Paused { .. }, Hold::Here(_)) => Condition::Paused,
+        (RunStatus::Cancelling { .. }, Hold::Here(_)) => Condition::Stopping,
+        (RunStatus::Running, Hold::Here(_)) if undecided(state).is_some() => Condition::Review,
+        (RunStatus::Running, Hold::Here(_)) if state.updated_at + STALL_MS < now => Condition::Stalled,
+        (RunStatus::Running, Hold::Here(_)) => Condition::Running,
     }
 }
 
@@ -80,76 +276,4 @@ pub fn undecided(state: &RunState) -> Option<usize> {
     let waits = |review: &ReviewState| review.mode == ReviewMode::Manual && review.submitted.is_none();
     let (_, review) = state.open_review().filter(|(_, review)| waits(review))?;
     Some(review.edits.iter().filter(|edit| edit.decision == Decision::Undecided).count())
-}
-
-/// All runs under `root`, the last changed first. A run that cannot be read is listed with its problem; a missing
-/// root has no runs.
-///
-/// # Errors
-/// `root` cannot be read.
-pub fn list_runs(root: &Path) -> Result<Vec<RunSummary>, StoreError> {
-    let entries = match fs::read_dir(root) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(StoreError::io("list", root)(error)),
-    };
-    let mut runs = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(StoreError::io("list", root))?;
-        if let Ok(run) = RunDir::open(&entry.path()) {
-            runs.push(RunSummary::read(&run));
-        }
-    }
-    runs.sort_by(|left, right| {
-        right.updated_at.cmp(&left.updated_at).then_with(|| left.name.cmp(&right.name))
-    });
-    Ok(runs)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::{Event, Record};
-    use crate::store::JournalFile;
-
-    #[test]
-    fn runs_are_listed_with_their_condition() {
-        let root = tempfile::tempdir().unwrap();
-        assert_eq!(list_runs(&root.path().join("none")).unwrap(), []);
-        fs::create_dir(root.path().join("no-run")).unwrap();
-        fs::write(root.path().join("file"), "").unwrap();
-        let finished = Event::RunFinished {
-            status: EndStatus::Completed,
-            reason: String::new(),
-            best_hash: String::new(),
-            best_step: 0,
-            best_score: Some(0.5),
-            baseline_score: Some(0.5),
-        };
-        for (name, at, events) in [
-            ("fresh", 0, vec![]),
-            ("done", 7, vec![finished]),
-            ("stopped", 9, vec![Event::Resumed { by: crate::domain::Author("a".into()) }]),
-        ] {
-            let run = RunDir::create(root.path(), name).unwrap();
-            fs::write(run.config_toml(), "").unwrap();
-            let lock = RunLock::acquire(&run).unwrap();
-            let mut journal = JournalFile::open(&run, &lock).unwrap().journal;
-            let records: Vec<_> =
-                events.into_iter().zip(1..).map(|(event, seq)| Record { seq, at, event }).collect();
-            journal.append(&records).unwrap();
-        }
-        let bad = RunDir::create(root.path(), "bad").unwrap();
-        fs::write(bad.events(), "x\ny\n").unwrap();
-        let told = |runs: &[RunSummary]| -> Vec<String> {
-            runs.iter().map(|run| format!("{} {}", run.name, run.status)).collect()
-        };
-        let runs = list_runs(root.path()).unwrap();
-        assert_eq!(told(&runs), ["stopped interrupted", "done completed", "bad damaged", "fresh new"]);
-        assert!(runs[2].problem.as_ref().unwrap().contains("line 1"), "{runs:?}");
-        let _lock = RunLock::acquire(&RunDir::open(&root.path().join("stopped")).unwrap()).unwrap();
-        let runs = list_runs(root.path()).unwrap();
-        assert_eq!(told(&runs)[0], "stopped running");
-        assert_eq!(runs[0].holder.as_ref().unwrap().pid, std::process::id());
-    }
 }

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::file::atomic_write;
+use super::journal::read_tail;
 use super::{RunDir, StoreError, read_records};
-use crate::event::{RunState, scan_after};
+use crate::event::RunState;
 
 /// Raised when the fold or its state changes its meaning without a new package version.
 const FOLD_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
@@ -65,10 +66,9 @@ pub fn fold_run(run: &RunDir) -> Result<RunState, StoreError> {
 /// # Errors
 /// A damaged journal, or the disk's.
 pub fn glance_run(run: &RunDir) -> Result<RunState, StoreError> {
-    match glance_snapshot(run)? {
-        Some(state) => Ok(state),
-        None => Ok(fold_run(run)?.glance()),
-    }
+    let mut glance = RunGlance::start(run);
+    glance.catch_up(run)?;
+    Ok(glance.state)
 }
 
 /// The snapshot and the journal's tail; `None` when there is no snapshot that fits the journal.
@@ -76,20 +76,46 @@ pub fn glance_run(run: &RunDir) -> Result<RunState, StoreError> {
 /// # Errors
 /// A damaged journal, or the disk's.
 pub fn glance_snapshot(run: &RunDir) -> Result<Option<RunState>, StoreError> {
-    let Some((mut state, covers)) = load_snapshot(run) else { return Ok(None) };
-    let path = run.events();
-    let mut bytes = Vec::new();
-    File::open(&path)
-        .and_then(|mut file| {
-            file.seek(SeekFrom::Start(covers))?;
-            file.read_to_end(&mut bytes)
-        })
-        .map_err(StoreError::io("read", &path))?;
-    let tail = scan_after(&bytes, state.seq).map_err(|problem| StoreError::Damaged { path, problem })?;
-    for record in &tail.records {
-        state.apply(record);
+    let Some((state, covers)) = load_snapshot(run) else { return Ok(None) };
+    let mut glance = RunGlance { state, covers };
+    glance.catch_up(run)?;
+    Ok(Some(glance.state))
+}
+
+/// A glance at a run that goes on: each look reads only what is new.
+#[derive(Clone, Debug, Default)]
+pub struct RunGlance {
+    pub state: RunState,
+    /// Bytes of the journal that `state` was made of.
+    covers: u64,
+}
+
+impl RunGlance {
+    /// Begins at the snapshot if there is one that fits.
+    pub fn start(run: &RunDir) -> Self {
+        load_snapshot(run).map_or_else(Self::default, |(state, covers)| Self { state, covers })
     }
-    Ok(Some(state.glance()))
+
+    /// Bytes of the journal that were read.
+    pub fn covers(&self) -> u64 {
+        self.covers
+    }
+
+    /// Folds what the journal has got since.
+    ///
+    /// # Errors
+    /// A damaged journal, or the disk's.
+    pub fn catch_up(&mut self, run: &RunDir) -> Result<(), StoreError> {
+        let tail = read_tail(run, self.covers, self.state.seq)?;
+        for record in &tail.records {
+            self.state.apply(record);
+        }
+        self.covers += tail.valid_len as u64;
+        if !tail.records.is_empty() {
+            self.state = self.state.glance();
+        }
+        Ok(())
+    }
 }
 
 fn prefix_hash(journal: &Path, covers: u64) -> std::io::Result<String> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use similar::{ChangeTag, DiffOp, DiffTag, DiffableStr, TextDiff};
+use similar::{Algorithm, ChangeTag, DiffOp, DiffableStr, TextDiff, capture_diff_slices};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
@@ -40,6 +40,12 @@ impl Diff {
         self.lines.iter().filter(|line| line.mark == Mark::Added).count()
     }
 
+    /// The change group that a line belongs to.
+    pub fn group_at(&self, line: usize) -> Option<usize> {
+        let after = self.groups.partition_point(|group| group.lines.start <= line);
+        after.checked_sub(1).filter(|group| self.groups[*group].lines.contains(&line))
+    }
+
     pub fn removed(&self) -> usize {
         self.lines.iter().filter(|line| line.mark == Mark::Removed).count()
     }
@@ -48,35 +54,70 @@ impl Diff {
 /// Compares by line; replaced lines are refined by word.
 pub fn diff(old: &str, new: &str) -> Diff {
     let compared = TextDiff::from_lines(old, new);
-    let mut out = Diff::default();
+    let mut lines = Vec::new();
     for op in compared.ops() {
-        let start = out.lines.len();
-        for change in compared.iter_inline_changes(op) {
-            let parts = change
-                .values()
-                .iter()
-                .map(|(emphasised, text)| (*emphasised, text.trim_end_matches(['\n', '\r']).to_owned()))
-                .filter(|(_, text)| !text.is_empty())
-                .collect();
-            out.lines.push(DiffLine {
-                mark: match change.tag() {
-                    ChangeTag::Equal => Mark::Same,
-                    ChangeTag::Delete => Mark::Removed,
-                    ChangeTag::Insert => Mark::Added,
-                },
-                old: change.old_index().map(|index| index + 1),
-                new: change.new_index().map(|index| index + 1),
-                parts,
-            });
+        inline(&compared, op, (0, 0), &mut lines);
+    }
+    grouped(lines)
+}
+
+/// [`diff`], but lines that differ in white space alone are the same; they read as in `new`.
+pub fn diff_ignoring_whitespace(old: &str, new: &str) -> Diff {
+    let (old, new) = (lines(old), lines(new));
+    let squeezed = |lines: &[&str]| -> Vec<String> {
+        lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    };
+    let mut out = Vec::new();
+    for op in capture_diff_slices(Algorithm::Myers, &squeezed(&old), &squeezed(&new)) {
+        if let DiffOp::Equal { old_index, new_index, len } = op {
+            out.extend((0..len).map(|offset| DiffLine {
+                mark: Mark::Same,
+                old: Some(old_index + offset + 1),
+                new: Some(new_index + offset + 1),
+                parts: parts_of([(false, new[new_index + offset])]),
+            }));
+            continue;
         }
-        if op.tag() != DiffTag::Equal {
-            match out.groups.last_mut() {
-                Some(group) if group.lines.end == start => group.lines.end = out.lines.len(),
-                _ => out.groups.push(Group { lines: start..out.lines.len() }),
-            }
+        let part = TextDiff::from_slices(&old[op.old_range()], &new[op.new_range()]);
+        for inner in part.ops() {
+            inline(&part, inner, (op.old_range().start, op.new_range().start), &mut out);
         }
     }
-    out
+    grouped(out)
+}
+
+/// The lines of one operation, numbered from `before` lines on.
+fn inline(compared: &TextDiff<'_, '_, str>, op: &DiffOp, before: (usize, usize), lines: &mut Vec<DiffLine>) {
+    lines.extend(compared.iter_inline_changes(op).map(|change| DiffLine {
+        mark: match change.tag() {
+            ChangeTag::Equal => Mark::Same,
+            ChangeTag::Delete => Mark::Removed,
+            ChangeTag::Insert => Mark::Added,
+        },
+        old: change.old_index().map(|index| before.0 + index + 1),
+        new: change.new_index().map(|index| before.1 + index + 1),
+        parts: parts_of(change.values().iter().map(|(emphasised, text)| (*emphasised, &**text))),
+    }));
+}
+
+fn parts_of<'a>(values: impl IntoIterator<Item = (bool, &'a str)>) -> Vec<(bool, String)> {
+    values
+        .into_iter()
+        .map(|(emphasised, text)| (emphasised, text.trim_end_matches(['\n', '\r']).to_owned()))
+        .filter(|(_, text)| !text.is_empty())
+        .collect()
+}
+
+fn grouped(lines: Vec<DiffLine>) -> Diff {
+    let mut groups: Vec<Group> = Vec::new();
+    for (place, line) in lines.iter().enumerate() {
+        match groups.last_mut() {
+            _ if line.mark == Mark::Same => {}
+            Some(group) if group.lines.end == place => group.lines.end = place + 1,
+            _ => groups.push(Group { lines: place..place + 1 }),
+        }
+    }
+    Diff { lines, groups }
 }
 
 /// The lines of `text` as [`diff`] counts them, each with its line break.
@@ -253,6 +294,21 @@ mod tests {
         };
         assert_eq!(emphasised(&diff.lines[0]), ["city"]);
         assert_eq!(emphasised(&diff.lines[1]), ["country"]);
+    }
+
+    #[test]
+    fn white_space_can_be_left_out_of_the_comparison() {
+        let (old, new) = ("# Skill\n- be  short\n- be kind\n", "# Skill\n  - be short\n- be polite\n\n");
+        assert_eq!(diff(old, new).groups.len(), 1);
+        let diff = diff_ignoring_whitespace(old, new);
+        let marks: Vec<Mark> = diff.lines.iter().map(|line| line.mark).collect();
+        assert_eq!(marks, [Mark::Same, Mark::Same, Mark::Removed, Mark::Added, Mark::Added]);
+        assert_eq!((diff.lines[1].old, diff.lines[1].new), (Some(2), Some(2)));
+        assert_eq!(diff.lines[1].parts, [(false, "  - be short".to_owned())]);
+        assert_eq!((diff.lines[2].old, diff.lines[3].new, diff.lines[4].new), (Some(3), Some(3), Some(4)));
+        assert!(diff.lines[3].parts.contains(&(true, "polite".to_owned())), "{:?}", diff.lines[3].parts);
+        assert_eq!(diff.groups, [Group { lines: 2..5 }]);
+        assert!(diff_ignoring_whitespace("a b\n", " a\tb").groups.is_empty());
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The app: all state of the screen and `update(msg) -> effects`, pure and synchronous. It folds the run's events
 //! itself; it does no IO, reads no clock and draws nothing.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ratatui::crossterm::event::KeyEventKind;
@@ -19,20 +19,24 @@ use super::controls::patch::{Anchor, PatchView};
 use super::controls::rollouts::RolloutsView;
 use super::controls::runs::RunsView;
 use super::controls::transcript::TranscriptView;
+use super::form::LaunchForm;
 use super::journal_lines::JournalLines;
-use super::keymap::{Keymap, Press};
+use super::keymap::Keymap;
 use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
 use super::overlay::Overlay;
+use super::search::Search;
 use super::services::Told;
-use super::stages::Stage;
+use super::stages::{Stage, StageList};
 use super::steer::Pending;
+use super::surface::Surface;
 use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
 use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
 use crate::telemetry::Board;
+use crate::text::Grammars;
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
 const IDLE_MS: u64 = 5_000;
@@ -49,9 +53,14 @@ pub struct Identity {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Link {
+    /// No run is attached.
+    Unattached,
     Connecting,
     Up,
-    Lost { reason: String, since: u64 },
+    Lost {
+        reason: String,
+        since: u64,
+    },
 }
 
 /// What the user or a slow line asks of the screen.
@@ -94,12 +103,18 @@ pub struct App {
     pub state: RunState,
     pub identity: Identity,
     pub prefs: Prefs,
+    /// For syntax colour; `None` until they are loaded.
+    pub grammars: Option<Arc<Grammars>>,
     pub keymap: Arc<Keymap>,
+    pub surface: Surface,
     pub now: u64,
     pub size: (u16, u16),
     pub link: Link,
-    /// From the welcome line: the name before `run_started` is known.
+    /// From the welcome line: the name before `run_started` is known, and the folder as its host knows it.
     pub run: String,
+    pub run_dir: String,
+    /// Folder of the attached run, if it is on this machine.
+    pub attached: Option<PathBuf>,
     pub last_seq: u64,
     pub clients: Vec<Client>,
     /// The fold of the journal so far and its numbers, while a glance at its end is shown.
@@ -122,8 +137,11 @@ pub struct App {
     pub config: ConfigView,
     pub overview: OverviewView,
     pub overlay: Option<Overlay>,
+    pub search: Option<Search>,
+    /// A launch form that was left without starting.
+    pub(super) launch: Option<Box<LaunchForm>>,
     pub toast: Option<Toast>,
-    pub(super) presses: Vec<Press>,
+    pub(super) stage_list: RefCell<StageList>,
     pub(super) pending: HashMap<String, Pending>,
     pub(super) commands: u64,
     last_key_at: u64,
@@ -136,11 +154,15 @@ impl App {
             state: RunState::default(),
             identity,
             prefs: Prefs::default(),
+            grammars: None,
             keymap: Arc::default(),
+            surface: Surface::default(),
             now,
             size,
             link: Link::Connecting,
             run: String::new(),
+            run_dir: String::new(),
+            attached: None,
             last_seq: 0,
             clients: Vec::new(),
             history: None,
@@ -165,13 +187,23 @@ impl App {
             config: ConfigView::default(),
             overview: OverviewView::default(),
             overlay: None,
+            search: None,
+            launch: None,
             toast: None,
-            presses: Vec::new(),
+            stage_list: RefCell::default(),
             pending: HashMap::new(),
             commands: 0,
             last_key_at: 0,
             dirty: Dirty::Repaint,
         }
+    }
+
+    /// With no run: the list of runs has the screen.
+    pub fn unattached(mut self) -> Self {
+        self.link = Link::Unattached;
+        self.focus(Pane::Runs);
+        self.arrangement.zoom = true;
+        self
     }
 
     /// One message in, the wanted effects out.
@@ -185,7 +217,7 @@ impl App {
         match msg {
             Msg::Tick(now) => {
                 self.tick(now);
-                Vec::new()
+                self.look_if_due()
             }
             Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
             Msg::Key(key) => {
@@ -214,29 +246,69 @@ impl App {
                 self.stain(Dirty::Repaint);
                 Vec::new()
             }
-            Msg::Mouse(_) | Msg::Focus(_) => Vec::new(),
+            Msg::Mouse(event) => self.mouse(event),
+            Msg::Focus(here) => {
+                self.focus_changed(here);
+                Vec::new()
+            }
+            Msg::Settings(settings) => self.use_settings(*settings),
+            Msg::SettingsBroken(why) => {
+                self.settings_broken(why);
+                Vec::new()
+            }
+            Msg::FileChanged(file) => {
+                self.file_changed(&file);
+                Vec::new()
+            }
+            Msg::Said(role, text) => {
+                self.say(role, text);
+                Vec::new()
+            }
             Msg::Told(told) => self.told(told),
-            Msg::Switched { run } => self.switched(&run),
+            Msg::Grammars(grammars) => {
+                self.grammars = Some(grammars);
+                self.stain(Dirty::Data);
+                Vec::new()
+            }
+            Msg::Switched { run } => self.switched(run),
+            Msg::RoleTaken { read_only } => {
+                self.role_taken(read_only);
+                Vec::new()
+            }
+            Msg::NotOpened(why) => {
+                self.say(Role::Bad, why);
+                Vec::new()
+            }
         }
     }
 
     fn told(&mut self, told: Told) -> Vec<Effect> {
-        self.stain(Dirty::Data);
         match told {
-            Told::Runs(runs) => self.told_runs(runs),
-            Told::Series { run, series } => self.told_series(&run, series),
+            Told::Series { run, series } => return self.told_series(&run, series),
+            Told::Runs(runs) => return self.told_runs(runs),
+            Told::Configs(files) => self.told_configs(files),
+            Told::Checked { draft, result } => return self.told_checked(&draft, result),
+            Told::Started(result) => return self.told_started(result),
+            Told::Changes { run, result } => self.told_changes(run, result),
+            Told::Retune { wanted, result } => self.told_retune(&wanted, result),
         }
+        Vec::new()
     }
 
     /// Forgets the run so far; how the screen is arranged stays.
-    fn switched(&mut self, run: &Path) -> Vec<Effect> {
+    fn switched(&mut self, run: PathBuf) -> Vec<Effect> {
         let mut fresh = Self::new(self.identity.clone(), self.size, self.now);
         fresh.run = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        fresh.arrangement = self.arrangement;
+        fresh.attached = Some(run);
+        fresh.arrangement.strip = self.arrangement.strip;
         fresh.prefs = self.prefs;
+        fresh.grammars = self.grammars.take();
         fresh.keymap = Arc::clone(&self.keymap);
+        fresh.surface = std::mem::take(&mut self.surface);
         fresh.runs = std::mem::take(&mut self.runs);
+        fresh.launch = self.launch.take();
         fresh.commands = self.commands;
+        fresh.last_key_at = self.last_key_at;
         *self = fresh;
         Vec::new()
     }
@@ -273,7 +345,8 @@ impl App {
     pub fn next_tick(&self) -> Option<u64> {
         let second = self.clock_runs().then(|| 1000 - self.now % 1000);
         let toast = self.toast.as_ref().map(|toast| toast.until.saturating_sub(self.now).max(1));
-        second.into_iter().chain(toast).min()
+        let look = self.next_look().map(|due| due.saturating_sub(self.now).max(1));
+        second.into_iter().chain(toast).chain(look).min()
     }
 
     fn tick(&mut self, now: u64) {
@@ -295,7 +368,7 @@ impl App {
                 self.live.forget_calls();
                 let since = match self.link {
                     Link::Lost { since, .. } => since,
-                    Link::Connecting | Link::Up => self.now,
+                    Link::Unattached | Link::Connecting | Link::Up => self.now,
                 };
                 self.link = Link::Lost { reason, since };
             }
@@ -308,9 +381,9 @@ impl App {
     fn host_line(&mut self, line: HostLine) -> Vec<Effect> {
         self.stain(Dirty::Data);
         match line {
-            HostLine::Welcome { run, last_seq, .. } => {
+            HostLine::Welcome { run, run_dir, last_seq, .. } => {
                 self.link = Link::Up;
-                self.run = run;
+                (self.run, self.run_dir) = (run, run_dir);
                 self.last_seq = last_seq;
             }
             HostLine::Glance(state) => {
@@ -358,6 +431,11 @@ impl App {
         }
     }
 
+    /// The last record that was folded; of the history while that is read.
+    pub fn read_seq(&self) -> u64 {
+        self.history.as_ref().map_or(self.state.seq, |(history, _)| history.seq)
+    }
+
     /// How much of the history behind the glance has been read, in [0, 1].
     pub fn history_read(&self) -> Option<f64> {
         let (history, _) = self.history.as_ref()?;
@@ -378,6 +456,7 @@ impl App {
         }
         self.state.apply(record);
         self.live.settle(&record.event);
+        self.adopt_result(&record.event);
         self.board.hear(record);
         self.lines.hear(record, self.last_seq);
         // Only news moves the screen: history that is still being read does not.
@@ -392,7 +471,7 @@ impl App {
     fn arrive(&mut self) -> Vec<Effect> {
         if self.review_label().is_some() {
             self.focus(Pane::Patch);
-            return vec![Effect::Bell];
+            return self.call();
         }
         if self.ended() {
             self.focus(Pane::Gate);
@@ -407,13 +486,15 @@ impl App {
             Event::ReviewOpened { mode: ReviewMode::Manual, edits, .. } if !edits.is_empty() => {
                 (self.patch.edit, self.patch.anchor) = (0, Anchor::Edit);
                 self.patch.undo.clear();
+                self.patch.redo.clear();
+                self.patch.line_mode = None;
                 if idle {
                     self.stage = None;
                     self.focus(Pane::Patch);
                 } else {
                     self.say(Role::Warn, "a review waits for you: press 4");
                 }
-                return vec![Effect::Bell];
+                return self.call();
             }
             Event::GateDecided { .. } | Event::TestFinished { .. }
                 if idle && self.stage.is_none() && self.arrangement.main == Pane::Patch =>
@@ -468,6 +549,14 @@ impl App {
         })
     }
 
+    /// A text is on the screen whose syntax could be coloured.
+    pub fn wants_grammars(&self) -> bool {
+        self.grammars.is_none()
+            && !self.prefs.low_bandwidth
+            && self.has_diff()
+            && self.places().of(Pane::Patch).is_some()
+    }
+
     pub fn has_stage(&self) -> bool {
         self.shown_stage().is_some()
     }
@@ -485,7 +574,11 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Logs)
+        let focus = self.arrangement.focus;
+        // Two replies beside each other are not one text.
+        let compares = focus == Pane::Transcript && self.transcript.compared.is_some();
+        let listed = matches!(focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config);
+        listed || (focus.is_searched() && !compares)
     }
 
     pub fn can_zoom(&self) -> bool {
@@ -493,7 +586,11 @@ impl App {
     }
 
     pub fn can_steer(&self) -> bool {
-        !self.identity.read_only && !self.ended()
+        self.is_attached() && !self.identity.read_only && !self.ended()
+    }
+
+    pub fn is_attached(&self) -> bool {
+        self.link != Link::Unattached
     }
 
     /// Accepted steps out of the finished ones.

@@ -7,7 +7,7 @@ use super::paint::{Canvas, Span, span, spans_width};
 use super::stages::{Stage, between};
 use super::theme::Role;
 use crate::domain::{Phase, StageKind};
-use crate::event::{EndStatus, RunStatus};
+use crate::event::{EndStatus, RunStatus, WatchRole};
 use crate::plain::{count, duration, tokens};
 use crate::text::truncate;
 
@@ -20,6 +20,9 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
 
 /// The most that fits: first fewer numbers on the right, then a shorter chain.
 fn fitting(app: &App, columns: usize) -> (Vec<Span>, Vec<Span>) {
+    if app.link == Link::Unattached {
+        return (vec![span(Role::Brand, "planish  "), span(Role::Dim, "no run attached")], Vec::new());
+    }
     let name = || {
         let long = app.run_name();
         vec![span(Role::Brand, "planish "), span(Role::Strong, truncate(long, 24)), span(Role::Text, "  ")]
@@ -223,7 +226,7 @@ fn numbers(app: &App) -> Vec<Vec<Span>> {
         Link::Up if app.loading() => {
             out.push(vec![span(Role::Warn, format!("reading {}/{}", app.state.seq, app.last_seq))]);
         }
-        Link::Connecting | Link::Up => {}
+        Link::Unattached | Link::Connecting | Link::Up => {}
     }
     if app.review_label().is_some()
         && let Some((_, review)) = app.state.open_review()
@@ -244,10 +247,15 @@ fn numbers(app: &App) -> Vec<Vec<Span>> {
         out.push(vec![span(Role::Dim, format!("  {} tok", tokens(total)))]);
     }
     if app.identity.read_only {
-        out.push(vec![span(Role::Warn, "  read-only")]);
+        out.push(vec![span(Role::Warn, "  watch only")]);
     }
     if app.clients.len() > 1 {
-        out.push(vec![span(Role::Dim, format!("  {}", count(app.clients.len(), "client")))]);
+        let watch = app.clients.iter().filter(|client| client.role == WatchRole::Watch).count();
+        let words = match watch {
+            0 => String::new(),
+            n => format!(", {n} watch"),
+        };
+        out.push(vec![span(Role::Dim, format!("  {}{words}", count(app.clients.len(), "client")))]);
     }
     out
 }
@@ -255,7 +263,11 @@ fn numbers(app: &App) -> Vec<Vec<Span>> {
 /// Everything in one line, for terminals too small for panes.
 pub fn summary(app: &App) -> Vec<Vec<Span>> {
     let mut first = vec![span(Role::Strong, app.run_name()), span(Role::Text, " ")];
-    first.extend(now(app));
+    if app.link == Link::Unattached {
+        first.push(span(Role::Dim, "no run attached"));
+    } else {
+        first.extend(now(app));
+    }
     if let Some(info) = &app.state.info {
         first.push(span(Role::Text, format!(" {}/{}", app.state.at.step, info.plan.total_steps)));
     }

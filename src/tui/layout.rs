@@ -102,7 +102,12 @@ impl Pane {
 
     /// Lists stand on the left, details on the right.
     pub fn is_list(self) -> bool {
-        matches!(self, Pane::Runs | Pane::Steps | Pane::Rollouts)
+        matches!(self, Pane::Steps | Pane::Rollouts)
+    }
+
+    /// Running text, which is searched where lists are filtered.
+    pub fn is_searched(self) -> bool {
+        matches!(self, Pane::Transcript | Pane::Logs)
     }
 
     pub fn title(self) -> &'static str {
@@ -140,7 +145,7 @@ impl Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrangement {
     pub focus: Pane,
-    /// Patch, Gate, Transcript, Config or Overview.
+    /// Runs, Patch, Gate, Transcript, Config or Overview.
     pub main: Pane,
     /// Curves, Machine or Logs.
     pub strip: Pane,
@@ -205,7 +210,7 @@ fn two_columns(body: Rect, arrangement: Arrangement) -> Vec<(Pane, Rect)> {
     let left = LEFT + (body.width.saturating_sub(160) / 8).min(16);
     let strip = STRIP + (body.height.saturating_sub(48) / 4).min(8);
     let rest = body.width - left;
-    let mut panes = lists(Rect { width: left, ..body });
+    let mut panes = lists(Rect { width: left, ..body }, arrangement.main);
     panes.push((
         arrangement.main,
         Rect { x: body.x + left, width: rest, height: body.height - strip, ..body },
@@ -222,7 +227,7 @@ fn three_columns(body: Rect, arrangement: Arrangement) -> Vec<(Pane, Rect)> {
     let left = 38 + (body.width.saturating_sub(200) / 16).min(12);
     let right = 66 + (body.width.saturating_sub(200) / 8).min(24);
     let middle = body.width - left - right;
-    let mut panes = lists(Rect { width: left, ..body });
+    let mut panes = lists(Rect { width: left, ..body }, arrangement.main);
     let main = if arrangement.main == Pane::Gate { Pane::Patch } else { arrangement.main };
     panes.push((main, Rect { x: body.x + left, width: middle, ..body }));
     let column = Rect { x: body.x + left + middle, width: right, ..body };
@@ -239,9 +244,9 @@ fn three_columns(body: Rect, arrangement: Arrangement) -> Vec<(Pane, Rect)> {
     panes
 }
 
-/// The lists of the left column.
-fn lists(column: Rect) -> Vec<(Pane, Rect)> {
-    let runs = if column.height >= 36 { (column.height / 6).clamp(6, 10) } else { 0 };
+/// The lists of the left column. That of the runs has the middle when it is the main pane.
+fn lists(column: Rect, main: Pane) -> Vec<(Pane, Rect)> {
+    let runs = if column.height >= 36 && main != Pane::Runs { (column.height / 6).clamp(6, 10) } else { 0 };
     let steps = ((column.height - runs) * 2 / 5).clamp(8, 20);
     let mut panes = Vec::new();
     let mut y = column.y;

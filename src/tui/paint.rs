@@ -22,6 +22,8 @@ pub fn spans_width(spans: &[Span]) -> usize {
 pub struct Canvas<'a> {
     pub buf: &'a mut Buffer,
     pub theme: &'a Theme,
+    /// The last row that was laid under a selection bar.
+    pub selected: Option<Rect>,
 }
 
 impl Canvas<'_> {
@@ -57,6 +59,9 @@ impl Canvas<'_> {
     /// Lays a role over what is there (a selection bar).
     pub fn overlay_style(&mut self, area: Rect, role: Role) {
         let area = area.intersection(self.buf.area);
+        if role == Role::Selection {
+            self.selected = Some(area);
+        }
         self.buf.set_style(area, self.theme.style(role));
     }
 
@@ -126,6 +131,19 @@ pub fn rows_of(area: Rect) -> impl Iterator<Item = Rect> {
 /// First line shown so that `selected` of `total` is inside `visible` lines, in the middle where possible.
 pub fn window(selected: usize, total: usize, visible: usize) -> usize {
     selected.saturating_sub(visible / 2).min(total.saturating_sub(visible))
+}
+
+/// A styled line in exactly `columns`: cut, or padded on the right.
+pub fn fitted(spans: &[Span], columns: usize) -> Vec<Span> {
+    let mut out = Vec::with_capacity(spans.len() + 1);
+    let mut room = columns;
+    for (role, text) in spans {
+        let text = truncate(&sanitize_line(text), room);
+        room -= width(&text);
+        out.push((*role, text));
+    }
+    out.push(span(Role::Text, " ".repeat(room)));
+    out
 }
 
 /// Breaks a styled line into lines of at most `columns`: at spaces where it can, inside a word where it must.

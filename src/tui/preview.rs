@@ -1,7 +1,7 @@
 //! The candidate that a set of edits makes, as the engine will apply them.
 
-use crate::domain::{Edit, EditStatus};
-use crate::optim::{MissingAnchor, apply_edits};
+use crate::domain::{Edit, EditStatus, UpdateMode};
+use crate::optim::{MissingAnchor, apply_edits, full_rewrite, with_regions_of};
 
 /// `stages[0]` is the current skill, `stages[i + 1]` the text after edit `i`; never empty.
 pub struct Preview {
@@ -20,6 +20,18 @@ pub fn of(current: &str, edits: &[Edit]) -> Preview {
         preview.stages.push(applied.skill);
     }
     preview
+}
+
+/// The text that `kept` makes of `current`; `None`: only a rewrite call knows.
+pub fn result(mode: UpdateMode, current: &str, kept: &[Edit]) -> Option<String> {
+    match mode {
+        UpdateMode::Patch => Some(apply_edits(current, kept, MissingAnchor::default()).skill),
+        UpdateMode::RewriteFromSuggestions => None,
+        UpdateMode::FullRewriteMinibatch => Some(match full_rewrite(kept) {
+            Some(made) => with_regions_of(&made.new_skill, current).0,
+            None => current.to_owned(),
+        }),
+    }
 }
 
 fn trouble(status: EditStatus) -> &'static str {

@@ -1,16 +1,15 @@
-//! Commands of this client: decisions, submission, pause, stop; their acknowledgements; undo.
+//! Commands of this client: decisions, comments, pause, stop; their acknowledgements; undo and redo.
 
 use super::app::App;
+use super::controls::config::RETUNE;
 use super::msg::{EditPurpose, Effect};
 use super::overlay::{Confirmed, Overlay, Prompted, Question};
-use super::patch_doc::as_decided;
 use super::theme::Role;
-use crate::domain::{Decision, ReviewMode, StepRef};
+use crate::domain::{Decision, EditOp, ReviewMode, StepRef};
 use crate::event::{AckResult, ClientLine, Command, ReviewState, RunStatus};
 use crate::plain::count;
 
 const REVIEW_CLOSED: &str = "that review is closed";
-const SUBMIT: &str = "submit";
 
 /// A command whose answer is awaited.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,11 +21,18 @@ pub struct Pending {
     pub number: u64,
 }
 
-/// One act of this client and what was before it.
+/// One act of this client: what it decided, and what was before it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UndoEntry {
     pub at: StepRef,
-    pub before: Vec<(usize, Decision)>,
+    pub changes: Vec<Change>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    pub edit: usize,
+    pub before: Decision,
+    pub after: Decision,
 }
 
 impl App {
@@ -42,8 +48,16 @@ impl App {
     }
 
     pub fn can_undo(&self) -> bool {
+        self.can_repeat(&self.patch.undo)
+    }
+
+    pub fn can_redo(&self) -> bool {
+        self.can_repeat(&self.patch.redo)
+    }
+
+    fn can_repeat(&self, acts: &[UndoEntry]) -> bool {
         let open = self.open_shown_review().map(|(at, _)| at);
-        self.can_steer() && self.patch.undo.last().is_some_and(|entry| Some(entry.at) == open)
+        self.can_steer() && acts.last().is_some_and(|entry| Some(entry.at) == open)
     }
 
     /// An answer for this edit is on its way.
@@ -63,7 +77,7 @@ impl App {
     }
 
     /// How edit `edit` will stand once the host has answered what is on its way.
-    fn expected(&self, at: StepRef, review: &ReviewState, edit: usize) -> Decision {
+    pub(super) fn expected(&self, at: StepRef, review: &ReviewState, edit: usize) -> Decision {
         match self.pending_decision(at, edit) {
             Some(decision) => decision.clone(),
             None => review.edits.get(edit).map_or(Decision::Undecided, |slot| slot.decision.clone()),
@@ -87,26 +101,38 @@ impl App {
     }
 
     /// Decides `edits` and remembers what was before.
-    fn decide(&mut self, at: StepRef, edits: &[usize], decision: &Decision, expect_rev: u64) -> Vec<Effect> {
-        let before = match self.open_shown_review() {
+    pub(super) fn decide(
+        &mut self,
+        at: StepRef,
+        edits: &[usize],
+        decision: &Decision,
+        expect_rev: u64,
+    ) -> Vec<Effect> {
+        let changes: Vec<Change> = match self.open_shown_review() {
             Some((open, review)) if open == at => edits
                 .iter()
                 .filter(|edit| **edit < review.edits.len())
-                .map(|edit| (*edit, self.expected(at, review, *edit)))
-                .filter(|(_, before)| before != decision)
-                .collect::<Vec<_>>(),
+                .map(|edit| Change {
+                    edit: *edit,
+                    before: self.expected(at, review, *edit),
+                    after: decision.clone(),
+                })
+                .filter(|change| change.before != change.after)
+                .collect(),
             _ => {
                 self.say(Role::Warn, REVIEW_CLOSED);
                 return Vec::new();
             }
         };
-        let effects = before
-            .iter()
-            .map(|(edit, _)| self.send_decision(at, *edit, decision.clone(), expect_rev))
-            .collect();
-        if !before.is_empty() {
-            self.patch.undo.push(UndoEntry { at, before });
+        if changes.is_empty() {
+            return Vec::new();
         }
+        let effects = changes
+            .iter()
+            .map(|change| self.send_decision(at, change.edit, change.after.clone(), expect_rev))
+            .collect();
+        self.patch.undo.push(UndoEntry { at, changes });
+        self.patch.redo.clear();
         effects
     }
 
@@ -146,11 +172,16 @@ impl App {
         let Some((at, review)) = self.open_shown_review() else { return Vec::new() };
         let edit = self.patch.edit;
         let Some(slot) = review.edits.get(edit) else { return Vec::new() };
-        let text = as_decided(slot).content;
-        if slot.edit.op == crate::domain::EditOp::Delete {
-            self.say(Role::Warn, "a deletion has no text to amend: accept or reject it");
-            return Vec::new();
-        }
+        // What a deletion may keep is in its target.
+        let text = match (&slot.decision, slot.edit.op) {
+            (Decision::Amend { content, .. }, _) => content.clone(),
+            (Decision::Undecided | Decision::Accept | Decision::Reject { .. }, EditOp::Delete) => {
+                slot.edit.target.clone()
+            }
+            (Decision::Undecided | Decision::Accept | Decision::Reject { .. }, _) => {
+                slot.edit.content.clone()
+            }
+        };
         vec![Effect::OpenEditor {
             text,
             purpose: EditPurpose::Amend { at, edit, expect_rev: self.state.rev },
@@ -183,15 +214,47 @@ impl App {
 
     pub(super) fn undo(&mut self) -> Vec<Effect> {
         let Some(entry) = self.patch.undo.pop() else { return Vec::new() };
+        let effects = self.again(&entry, |change| &change.before);
+        self.patch.redo.push(entry);
+        effects
+    }
+
+    pub(super) fn redo(&mut self) -> Vec<Effect> {
+        let Some(entry) = self.patch.redo.pop() else { return Vec::new() };
+        let effects = self.again(&entry, |change| &change.after);
+        self.patch.undo.push(entry);
+        effects
+    }
+
+    /// Decides what an act changed as `side` of it says.
+    fn again(&mut self, entry: &UndoEntry, side: fn(&Change) -> &Decision) -> Vec<Effect> {
         let rev = self.state.rev;
-        if let Some((edit, _)) = entry.before.first() {
-            self.select_edit(*edit);
+        if let Some(change) = entry.changes.first() {
+            self.select_edit(change.edit);
         }
-        entry
-            .before
-            .into_iter()
-            .map(|(edit, before)| self.send_decision(entry.at, edit, before, rev))
-            .collect()
+        let changes = entry.changes.iter();
+        changes.map(|change| self.send_decision(entry.at, change.edit, side(change).clone(), rev)).collect()
+    }
+
+    /// Asks for words to the optimiser about `edit`, or about the step.
+    pub(super) fn ask_comment(&mut self, edit: Option<usize>) {
+        let Some(at) = self.open_shown_review().map(|(at, _)| at) else { return };
+        let title = match edit {
+            Some(edit) => format!("Comment on edit {}", edit + 1),
+            None => format!("Comment on step {}", at.step),
+        };
+        let then = Prompted::Comment { at, edit };
+        let hint = "the optimiser reads it in later steps · esc says nothing";
+        self.overlay = Some(Overlay::Prompt { title, hint, input: super::input::Input::default(), then });
+    }
+
+    pub(super) fn comment(&mut self, at: StepRef, edit: Option<usize>, text: &str) -> Vec<Effect> {
+        let text = text.trim().to_owned();
+        if text.is_empty() {
+            self.say(Role::Dim, "nothing said, nothing sent");
+            return Vec::new();
+        }
+        vec![self.send(Command::Comment { at, edit, text }, None, "comment".to_owned())]
     }
 
     /// Edits of the open review that are undecided and will be.
@@ -207,19 +270,14 @@ impl App {
     }
 
     fn select_next_undecided(&mut self) {
+        if self.patch.line_mode.is_some() {
+            return;
+        }
         let undecided = self.undecided();
         let next = undecided.iter().find(|edit| **edit > self.patch.edit).or(undecided.first());
         if let Some(next) = next {
             self.select_edit(*next);
         }
-    }
-
-    pub(super) fn confirm_submit(&mut self) {
-        let Some((at, review)) = self.open_shown_review() else { return };
-        if review.submitted.is_some() || self.pending.values().any(|pending| pending.what == SUBMIT) {
-            return self.say(Role::Dim, "submitted: the step goes on");
-        }
-        self.overlay = Some(Overlay::Confirm { then: Confirmed::Submit { at } });
     }
 
     pub(super) fn confirm_stop(&mut self) {
@@ -229,10 +287,16 @@ impl App {
     /// What a confirmation asks, as things stand now.
     pub fn question(&self, then: &Confirmed) -> Question {
         match then {
-            Confirmed::Submit { at } => Question {
-                title: format!("Submit the review of step {}?", at.step),
-                details: self.submitted_decisions(*at),
-                verb: "submit",
+            Confirmed::Submit { at } => self.submission(*at),
+            Confirmed::Steer => self.steer_question(),
+            Confirmed::CancelCall { path, item } => Question {
+                title: format!("Cancel the call for {item}?"),
+                details: vec![
+                    path.clone(),
+                    String::new(),
+                    "Its item counts as missing: not as a failure. What it has streamed is lost.".to_owned(),
+                ],
+                verb: "cancel the call",
             },
             Confirmed::Stop => Question {
                 title: format!("Stop run {}?", self.run_name()),
@@ -244,42 +308,13 @@ impl App {
         }
     }
 
-    /// What submitting means, decisions on their way counted as made.
-    fn submitted_decisions(&self, at: StepRef) -> Vec<String> {
-        let review = match self.state.open_review() {
-            Some((open, review)) if open == at => review,
-            _ => return vec![REVIEW_CLOSED.to_owned()],
-        };
-        let decisions: Vec<Decision> =
-            (0..review.edits.len()).map(|edit| self.expected(at, review, edit)).collect();
-        let n = |wanted: fn(&Decision) -> bool| decisions.iter().filter(|one| wanted(one)).count();
-        let amended = n(|one| matches!(one, Decision::Amend { .. }));
-        let undecided = n(|one| *one == Decision::Undecided);
-        let mut details = vec![
-            format!("✓ {} accepted", n(|one| *one == Decision::Accept) + amended),
-            format!("✗ {} rejected", n(|one| matches!(one, Decision::Reject { .. }))),
-        ];
-        if amended > 0 {
-            details.push(format!("✎ {amended} of the accepted amended"));
-        }
-        if undecided > 0 {
-            details.push(format!("· {undecided} undecided, accepted by submitting"));
-        }
-        details.push(String::new());
-        details.push("The gate then measures exactly the resulting text.".to_owned());
-        details
-    }
-
     pub(super) fn confirmed(&mut self, what: Confirmed) -> Vec<Effect> {
-        let at = match what {
-            Confirmed::Stop => return vec![self.send(Command::Cancel, None, "stop".to_owned())],
-            Confirmed::Submit { at } => at,
-        };
-        if self.state.open_review().is_none_or(|(open, _)| open != at) {
-            self.say(Role::Warn, REVIEW_CLOSED);
-            return Vec::new();
+        match what {
+            Confirmed::Stop => vec![self.send(Command::Cancel, None, "stop".to_owned())],
+            Confirmed::CancelCall { path, .. } => self.cancel_call(path),
+            Confirmed::Submit { at } => self.submit(at),
+            Confirmed::Steer => vec![Effect::Reconnect { read_only: false }],
         }
-        vec![self.send(Command::Submit { at }, Some(self.state.rev), SUBMIT.to_owned())]
     }
 
     pub(super) fn toggle_pause(&mut self) -> Vec<Effect> {
@@ -294,6 +329,7 @@ impl App {
     pub(super) fn acknowledged(&mut self, cmd_id: &str, result: AckResult) {
         let Some(pending) = self.pending.remove(cmd_id) else { return };
         match result {
+            AckResult::Applied | AckResult::Noop if pending.what == RETUNE => self.retuned(),
             AckResult::Applied | AckResult::Noop => {}
             AckResult::Conflict { by, detail } => {
                 self.forget_undo(&pending);
@@ -309,9 +345,10 @@ impl App {
     /// What did not happen cannot be undone.
     fn forget_undo(&mut self, pending: &Pending) {
         let Some((at, edit, _)) = pending.decides else { return };
-        if let Some(entry) = self.patch.undo.iter_mut().rev().find(|entry| entry.at == at) {
-            entry.before.retain(|(decided, _)| *decided != edit);
+        let acts = &mut self.patch.undo;
+        if let Some(entry) = acts.iter_mut().rev().find(|entry| entry.at == at) {
+            entry.changes.retain(|change| change.edit != edit);
         }
-        self.patch.undo.retain(|entry| !entry.before.is_empty());
+        acts.retain(|entry| !entry.changes.is_empty());
     }
 }

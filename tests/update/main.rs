@@ -6,8 +6,14 @@ mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod curves;
+mod gate;
+mod logs;
 mod random;
+mod review;
+mod rollouts;
 mod stages;
+mod surface;
+mod transcript;
 
 use client::{app, control, hear, key, played, press, text, welcome};
 use planish::domain::{Author, Decision, EditOp, ReviewClose, Skill, TimeoutPolicy};
@@ -276,9 +282,9 @@ fn a_conflict_names_the_first_and_leaves_nothing_to_undo() {
 fn what_is_on_its_way_is_marked_until_it_is_answered() {
     let mut app = reviewing();
     let effects = press(&mut app, "a");
-    assert!(text(&app).contains("1 ⋯ replace"));
+    assert!(text(&app).contains("1 [⋯] replace"));
     applied(&mut app, &effects);
-    assert!(text(&app).contains("1 ✓ replace"));
+    assert!(text(&app).contains("1 [✓] replace"));
 }
 
 #[test]
@@ -304,18 +310,18 @@ fn a_read_only_client_gives_no_command_and_says_why() {
         hear(&mut app, line);
     }
     assert_eq!(app.arrangement.focus, Pane::Patch, "the open review is shown");
-    assert!(text(&app).contains("1 · replace"));
-    for keys in ["a", "x", "A", "X", "e", "u", "\n"] {
+    assert!(text(&app).contains("1 [ ] replace"));
+    for keys in ["a", "x", "A", "X", "e", "u", " ", "c", "C", "\n"] {
         app.toast = None;
         let effects = if keys == "\n" { key(&mut app, KeyCode::Enter) } else { press(&mut app, keys) };
         assert_eq!(effects, []);
         assert!(app.overlay.is_none());
         let said = app.toast.clone().unwrap().text;
-        assert_eq!(said, "read-only: attach without --read-only to decide", "{keys}");
+        assert_eq!(said, "read-only: press gs to decide", "{keys}");
     }
     for keys in ["p", "Q"] {
         assert_eq!(press(&mut app, keys), []);
-        assert_eq!(app.toast.clone().unwrap().text, "read-only: attach without --read-only to steer");
+        assert_eq!(app.toast.clone().unwrap().text, "read-only: press gs to steer");
     }
 }
 
@@ -540,8 +546,8 @@ fn edits_that_hide_characters_say_so() {
     let row = |app: &App, number: &str| {
         text(app).lines().find(|line| line.contains(number)).map(str::to_owned).unwrap()
     };
-    assert!(row(&app, " 2 · append").contains("hides 6 control characters"));
-    assert!(!row(&app, " 1 · append").contains("hides"));
+    assert!(row(&app, " 2 [ ] append").contains("hides 6 control characters"));
+    assert!(!row(&app, " 1 [ ] append").contains("hides"));
     let detail = "the text applied is not just what is shown";
     assert!(!text(&app).contains(detail));
     press(&mut app, "J");
@@ -549,7 +555,7 @@ fn edits_that_hide_characters_say_so() {
     // What counts is the text as amended.
     let decision = Decision::Amend { content: "- Be kind.\u{200b}".into(), reason: String::new() };
     next_event(&mut app, Event::EditDecided { at, edit: 1, decision, by: fixture::ann(), rev: 50 });
-    assert!(row(&app, " 2 ✎ append").contains("hides 1 control character "));
+    assert!(row(&app, " 2 [✎] append").contains("hides 1 control character "));
 }
 
 #[test]
@@ -576,49 +582,6 @@ fn steps_are_walked_and_the_newest_keeps_up() {
         Event::PhaseStarted { at: fixture::step(4), phase: planish::domain::Phase::Rollout },
     );
     assert_eq!(app.stage_name(), "step 4");
-}
-
-#[test]
-fn a_selected_rollout_stays_selected_when_its_result_arrives() {
-    let mut app = played(SIZE, &fixture::rolling());
-    for live in fixture::live() {
-        hear(&mut app, HostLine::Live(live));
-    }
-    press(&mut app, "3j");
-    key(&mut app, KeyCode::Enter);
-    assert!(text(&app).contains("Transcript  city-2002"));
-    let path = format!("{}/rollout/city-2002#0", fixture::step(3).path());
-    let key = planish::domain::EffectKey { path, fingerprint: String::new() };
-    let result = fixture::rollout("city-2002", "Lima", "Lima");
-    next_event(&mut app, Event::RolloutFinished { key, at: fixture::step(3), index: 12, result });
-    let shown = text(&app);
-    assert!(shown.contains("Transcript  city-2002") && shown.contains("expected Lima"), "{shown}");
-    assert_eq!(app.live.calls.len(), 3);
-}
-
-#[test]
-fn filters_and_failures() {
-    let mut app = reviewing();
-    press(&mut app, "3!");
-    assert!(app.rows().iter().all(|row| !row.passed()));
-    press(&mut app, "!/4960");
-    key(&mut app, KeyCode::Enter);
-    assert_eq!(app.rows().len(), 1);
-    key(&mut app, KeyCode::Esc);
-    assert_eq!(app.rows().len(), 20);
-}
-
-#[test]
-fn logs_follow_until_somebody_reads_up() {
-    let mut app = reviewing();
-    press(&mut app, "8z");
-    text(&app);
-    press(&mut app, "kkk");
-    assert!(!app.logs.follow);
-    let shown = text(&app);
-    assert!(shown.contains("↓ 3 more"), "{shown}");
-    press(&mut app, "G");
-    assert!(app.logs.follow);
 }
 
 #[test]

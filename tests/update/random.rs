@@ -25,7 +25,7 @@ enum Doing {
 }
 
 fn doing() -> impl Strategy<Value = Doing> {
-    let keys = "qQ?:/hjklgG[]zpyfuU@23456789axeAXrJK{}! t0niLSTb<>";
+    let keys = "qQ?:/hjklgG[]zpyfuU@23456789axeAXrJK{}! t0nVVswciCiLSTb<>";
     let char = prop::sample::select(keys.chars().collect::<Vec<_>>()).prop_map(KeyCode::Char);
     let named = prop::sample::select(vec![
         KeyCode::Enter,
@@ -44,7 +44,7 @@ fn doing() -> impl Strategy<Value = Doing> {
     prop_oneof![
         8 => char.prop_map(|code| Doing::Key(code, false)),
         3 => named.prop_map(|code| Doing::Key(code, false)),
-        1 => prop::sample::select(vec!['c', 'l', 'd', 'u', 'f', 'b', 'z']).prop_map(|c| Doing::Key(KeyCode::Char(c), true)),
+        1 => prop::sample::select(vec!['c', 'l', 'd', 'u', 'f', 'b', 'z', 'r']).prop_map(|c| Doing::Key(KeyCode::Char(c), true)),
         1 => "\\PC{0,12}".prop_map(Doing::Paste),
         2 => (1u16..300, 1u16..100).prop_map(|(width, height)| Doing::Resize(width, height)),
         4 => (1usize..120).prop_map(Doing::Lines),

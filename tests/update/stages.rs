@@ -97,7 +97,7 @@ fn a_suggestions_instruction_is_amended() {
     applied(&mut app, &sent);
     press(&mut app, "K");
     let shown = text(&app);
-    assert!(shown.contains("✎ clarify Where the answer ends") && shown.contains(&content), "{shown}");
+    assert!(shown.contains("[✎] clarify Where the answer ends") && shown.contains(&content), "{shown}");
 }
 
 #[test]

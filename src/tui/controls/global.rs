@@ -6,6 +6,7 @@ use crate::tui::input::Input;
 use crate::tui::layout::{Class, Pane};
 use crate::tui::msg::{Dirty, Effect};
 use crate::tui::overlay::{Overlay, Prompted};
+use crate::tui::search::{Pattern, Search};
 use crate::tui::theme::Role;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,12 +39,22 @@ pub enum GlobalAction {
     Zoom,
     FlipStrip,
     Filter,
+    NextMatch,
+    PreviousMatch,
     Copy,
+    CopyMore,
     Back,
     Pause,
     Stop,
+    NewRun,
+    Resume,
+    Steer,
     Help,
     Palette,
+    Theme,
+    Mouse,
+    Page,
+    Count,
     Repaint,
     Suspend,
     Interrupt,
@@ -79,13 +90,23 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
     Follow        "view.follow"          "follow"    ["f"]              None, false, always, "follow what happens now";
     Zoom          "view.zoom"            "zoom"      ["z", "+", "_"]    None, false, App::can_zoom, "give the pane the whole screen, or back";
     FlipStrip     "view.flip"            "curves/logs" ["@"]              None, false, always, "flip the bottom strip: curves or logs";
-    Filter        "view.filter"          "filter"    ["/"]              None, false, App::can_filter, "filter what the pane lists by text";
+    Filter        "view.filter"          "filter"    ["/"]              None, false, App::can_filter, "filter a list, or search a text";
+    NextMatch     "view.next-match"      "match"     ["n"]              None, false, App::has_search, "next match of the search";
+    PreviousMatch "view.previous-match"  "match before" ["N"]           None, false, App::has_search, "match before";
     Copy          "view.copy"            "copy"      ["y"]              None, false, always, "copy what is shown (OSC 52)";
+    CopyMore      "view.copy-more"       "copy all"  ["Y"]              None, false, always, "copy it with all that belongs to it";
     Back          "view.back"            "back"      ["esc"]            None, false, always, "back out one level";
     Pause         "run.pause"            "pause"     ["p"]              Some("pause"), true, App::can_steer, "pause at the next boundary, or resume";
     Stop          "run.stop"             "stop run"  ["Q"]              Some("cancel"), true, App::can_steer, "stop the run (asks first; it stays resumable)";
+    NewRun        "run.new"              "new run"   ["g n"]            None, false, always, "start a new run by a form";
+    Resume        "run.resume"           "resume run" ["g r"]           None, false, always, "resume a run that was stopped, failed or killed";
+    Steer         "client.steer"         "steer"     ["g s"]            None, false, App::is_attached, "steer, where this client only watches; or only watch again";
     Help          "app.help"             "help"      ["?"]              None, false, always, "this help";
     Palette       "app.palette"          "commands"  [":"]              None, false, always, "all commands by name";
+    Theme         "view.theme"           "theme"     ["g t"]            None, false, always, "choose the colours";
+    Mouse         "view.mouse"           "mouse"     ["M"]              None, false, always, "mouse on or off";
+    Page          "view.page"            "pager"     ["o"]              None, false, always, "open what is shown in $PAGER";
+    Count         "app.count"            "count"     ["#"]              None, false, always, "digits, then a motion: do it that often";
     Repaint       "app.repaint"          "repaint"   ["ctrl-l"]         None, false, always, "repaint the screen";
     Suspend       "app.suspend"          "suspend"   ["ctrl-z"]         None, false, always, "suspend the client";
     Interrupt     "app.interrupt"        "leave"     ["ctrl-c"]         None, false, always, "leave a prompt, else the client";
@@ -94,20 +115,31 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
 
 pub const HINTS: &[Action] = &[Action::Global(GlobalAction::Help), Action::Global(GlobalAction::Quit)];
 
+/// More of a motion than this is a slip of the finger.
+const MOST_REPEATS: usize = 1000;
+
 impl App {
     pub(in crate::tui) fn act_global(&mut self, action: GlobalAction) -> Vec<Effect> {
         match action {
             GlobalAction::Quit => return vec![Effect::Quit],
             GlobalAction::Interrupt => {
-                self.presses.clear();
-                if self.overlay.take().is_none() {
-                    return vec![Effect::Quit];
+                self.surface.presses.clear();
+                self.surface.count = None;
+                match self.overlay.take() {
+                    None => return vec![Effect::Quit],
+                    Some(Overlay::Launch(form)) => self.launch = Some(form),
+                    Some(_) => {}
                 }
             }
             GlobalAction::Suspend => return vec![Effect::Suspend],
             GlobalAction::Stop => self.confirm_stop(),
             GlobalAction::Pause => return self.toggle_pause(),
-            GlobalAction::Help => self.overlay = Some(Overlay::Help { top: 0 }),
+            GlobalAction::NewRun => return self.open_launch_form(),
+            GlobalAction::Resume => return self.open_resume_picker(None),
+            GlobalAction::Steer => return self.ask_role(),
+            GlobalAction::Help => {
+                self.overlay = Some(Overlay::Help { top: 0, filter: Input::default(), typing: false });
+            }
             GlobalAction::Palette => {
                 self.overlay = Some(Overlay::Palette { input: Input::default(), selected: 0 });
             }
@@ -140,8 +172,28 @@ impl App {
             GlobalAction::Follow => self.follow(),
             GlobalAction::FlipStrip => self.flip_strip(),
             GlobalAction::Filter => self.ask_filter(),
-            GlobalAction::Copy => return self.copy(),
+            GlobalAction::NextMatch => self.go_to_match(true),
+            GlobalAction::PreviousMatch => self.go_to_match(false),
+            GlobalAction::Copy => return self.copy(self.copied_text()),
+            GlobalAction::CopyMore => return self.copy(self.copied_with_context()),
+            GlobalAction::Theme => self.choose_theme(),
+            GlobalAction::Mouse => return self.toggle_mouse(),
+            GlobalAction::Page => return self.page_text(),
+            GlobalAction::Count => self.surface.count = Some(0),
             GlobalAction::Repaint => self.stain(Dirty::Repaint),
+        }
+        Vec::new()
+    }
+
+    /// A motion done `times` times.
+    pub(in crate::tui) fn repeat(&mut self, action: Action, times: usize) -> Vec<Effect> {
+        let lines = times.min(isize::MAX as usize / 2) as isize;
+        match action {
+            Action::Global(GlobalAction::Down) => self.move_by(lines),
+            Action::Global(GlobalAction::Up) => self.move_by(-lines),
+            Action::Global(GlobalAction::OlderStep) => self.select_stage(lines),
+            Action::Global(GlobalAction::NewerStep) => self.select_stage(-lines),
+            _ => return (0..times.min(MOST_REPEATS)).flat_map(|_| self.act(action)).collect(),
         }
         Vec::new()
     }
@@ -150,69 +202,90 @@ impl App {
     pub(in crate::tui) fn focus(&mut self, pane: Pane) {
         self.arrangement.focus = pane;
         match pane {
-            Pane::Patch | Pane::Gate | Pane::Transcript | Pane::Config | Pane::Overview => {
+            Pane::Runs | Pane::Patch | Pane::Gate | Pane::Transcript | Pane::Config | Pane::Overview => {
                 self.arrangement.main = pane;
             }
             Pane::Curves | Pane::Logs | Pane::Machine => self.arrangement.strip = pane,
-            Pane::Runs | Pane::Steps | Pane::Rollouts => {}
+            Pane::Steps | Pane::Rollouts => {}
         }
     }
 
     fn back(&mut self) {
         let focus = self.arrangement.focus;
         if focus == Pane::Curves && self.back_in_curves() {
-            return;
-        }
-        if let Some(filter) = self.filter_of(focus)
-            && !filter.is_empty()
-        {
-            filter.clear();
+            // Back to the grid.
+        } else if self.search_in(focus).is_some() {
+            self.search = None;
+            (self.logs.found, self.transcript.found) = (None, None);
+        } else if self.filter_of(focus).is_some_and(|filter| !filter.is_empty()) {
+            self.set_filter(focus, "");
+        } else if focus == Pane::Patch && self.patch.line_mode.take().is_some() {
+            // Out of the lines, back to the edits.
+        } else if focus == Pane::Rollouts && self.rollouts.only.take().is_some() {
+            self.rollouts.selected = None;
+            self.focus(Pane::Patch);
+        } else if focus == Pane::Gate && std::mem::take(&mut self.gate.table) {
+            // Back to the summary.
         } else if self.arrangement.zoom {
             self.arrangement.zoom = false;
         } else {
             match focus {
                 Pane::Transcript => {
-                    self.focus(Pane::Rollouts);
+                    self.transcript.compared = None;
                     self.arrangement.main = Pane::Gate;
+                    self.focus(self.transcript.opened_from);
                 }
                 Pane::Steps => self.stage = None,
+                Pane::Runs if self.is_attached() => {
+                    self.arrangement.main = Pane::Gate;
+                    self.focus(Pane::Steps);
+                }
+                Pane::Runs => {}
                 _ => self.focus(Pane::Steps),
             }
         }
     }
 
     /// The text that narrows down what a pane lists.
-    pub(in crate::tui) fn filter_of(&mut self, pane: Pane) -> Option<&mut String> {
+    pub(in crate::tui) fn filter_of(&self, pane: Pane) -> Option<&str> {
         match pane {
-            Pane::Runs => Some(&mut self.runs.filter),
-            Pane::Rollouts => Some(&mut self.rollouts.filter),
-            Pane::Curves => Some(&mut self.curves.filter),
-            Pane::Logs => Some(&mut self.logs.filter),
-            Pane::Steps
-            | Pane::Transcript
-            | Pane::Patch
-            | Pane::Gate
-            | Pane::Machine
-            | Pane::Config
-            | Pane::Overview => None,
+            Pane::Runs => Some(&self.runs.filter),
+            Pane::Rollouts => Some(self.rollouts.filter.text()),
+            Pane::Curves => Some(&self.curves.filter),
+            Pane::Logs => Some(&self.logs.filter),
+            Pane::Config => Some(&self.config.filter),
+            Pane::Steps | Pane::Transcript | Pane::Patch | Pane::Gate | Pane::Machine | Pane::Overview => {
+                None
+            }
         }
     }
 
-    pub(in crate::tui) fn set_filter(&mut self, pane: Pane, text: String) {
-        if let Some(filter) = self.filter_of(pane) {
-            *filter = text;
-        }
+    pub(in crate::tui) fn set_filter(&mut self, pane: Pane, text: &str) {
         match pane {
-            Pane::Rollouts => self.rollouts.selected = None,
-            Pane::Logs => self.logs.follow = true,
-            _ => {}
+            Pane::Runs => {
+                text.clone_into(&mut self.runs.filter);
+                self.runs.refilter(self.now);
+                self.runs.cursor = 0;
+            }
+            Pane::Rollouts => self.filter_rollouts(text),
+            Pane::Curves => text.clone_into(&mut self.curves.filter),
+            Pane::Logs => {
+                text.clone_into(&mut self.logs.filter);
+                self.logs.follow = true;
+            }
+            Pane::Config => {
+                text.clone_into(&mut self.config.filter);
+                self.config.cursor = 0;
+            }
+            Pane::Steps | Pane::Transcript | Pane::Patch | Pane::Gate | Pane::Machine | Pane::Overview => {}
         }
     }
 
     fn cycle(&mut self, by: isize) {
-        let order: Vec<Pane> = match self.places().class {
-            Class::Standard if !self.arrangement.zoom => {
-                vec![Pane::Steps, Pane::Rollouts, self.arrangement.main, self.arrangement.strip]
+        let places = self.places();
+        let order: Vec<Pane> = match places.class {
+            Class::Standard | Class::Wide if !self.arrangement.zoom => {
+                places.panes.iter().map(|(pane, _)| *pane).collect()
             }
             _ => Pane::NUMBERED.to_vec(),
         };
@@ -235,7 +308,7 @@ impl App {
         height.saturating_sub(4).max(1) as isize
     }
 
-    fn move_by(&mut self, lines: isize) {
+    pub(in crate::tui) fn move_by(&mut self, lines: isize) {
         match self.arrangement.focus {
             Pane::Runs => self.move_in_runs(lines),
             Pane::Steps => self.select_stage(lines),
@@ -253,7 +326,7 @@ impl App {
 
     fn follow(&mut self) {
         match self.arrangement.focus {
-            Pane::Logs => self.logs.follow = !self.logs.follow,
+            Pane::Logs => self.follow_logs(),
             Pane::Transcript => self.transcript.follow = !self.transcript.follow,
             _ => {
                 self.stage = None;
@@ -276,15 +349,51 @@ impl App {
 
     fn ask_filter(&mut self) {
         let pane = self.arrangement.focus;
-        let Some(text) = self.filter_of(pane).map(|filter| filter.clone()) else { return };
+        if pane.is_searched() {
+            let text = self.search_in(pane).map(|search| search.pattern.text.clone()).unwrap_or_default();
+            let title = format!("Search {}", pane.title().to_lowercase());
+            let hint = "in any case, unless it has a capital letter · n and N go on";
+            let then = Prompted::Search(pane);
+            self.overlay = Some(Overlay::Prompt { title, hint, input: Input::of(&text), then });
+            return;
+        }
+        let Some(text) = self.filter_of(pane).map(str::to_owned) else { return };
         let title = format!("Filter {}", pane.title().to_lowercase());
-        let hint = "part of the text · empty shows all";
+        let hint = match pane {
+            Pane::Rollouts => "words · pass fail missing running · group:train · -word not · empty shows all",
+            _ => "part of the text · empty shows all",
+        };
         self.overlay =
             Some(Overlay::Prompt { title, hint, input: Input::of(&text), then: Prompted::Filter(pane) });
     }
 
-    fn copy(&mut self) -> Vec<Effect> {
-        let text = self.copied_text();
+    /// The search of a pane, if that is what was searched last.
+    pub(in crate::tui) fn search_in(&self, pane: Pane) -> Option<&Search> {
+        self.search.as_ref().filter(|search| search.pane == pane)
+    }
+
+    pub fn has_search(&self) -> bool {
+        self.search_in(self.arrangement.focus).is_some()
+    }
+
+    pub(in crate::tui) fn start_search(&mut self, pane: Pane, text: &str) {
+        self.search = Pattern::of(text).map(|pattern| Search { pane, pattern, found: None });
+        (self.logs.found, self.transcript.found) = (None, None);
+        self.go_to_match(true);
+    }
+
+    fn go_to_match(&mut self, forward: bool) {
+        let found = match self.search.as_ref().map(|search| search.pane) {
+            Some(Pane::Logs) => self.search_logs(forward),
+            Some(Pane::Transcript) => self.search_transcript(forward),
+            _ => None,
+        };
+        if let Some(search) = &mut self.search {
+            search.found = found;
+        }
+    }
+
+    fn copy(&mut self, text: String) -> Vec<Effect> {
         if text.is_empty() {
             self.say(Role::Warn, "copy: nothing here to copy");
             return Vec::new();
@@ -293,7 +402,16 @@ impl App {
         vec![Effect::Copy(text)]
     }
 
-    fn copied_text(&self) -> String {
+    fn copied_with_context(&self) -> String {
+        match self.arrangement.focus {
+            Pane::Logs => self.copied_page_of_logs(),
+            Pane::Rollouts | Pane::Transcript => self.copied_transcript(),
+            Pane::Gate => self.copied_evidence(),
+            _ => self.copied_text(),
+        }
+    }
+
+    pub(in crate::tui) fn copied_text(&self) -> String {
         match self.arrangement.focus {
             Pane::Runs => self.copied_from_runs(),
             Pane::Rollouts | Pane::Transcript => self.copied_from_transcript(),

@@ -6,10 +6,13 @@ use std::rc::Rc;
 use crate::tui::action::{Action, Spec, rows};
 use crate::tui::app::{App, Scroll};
 use crate::tui::controls::global::GlobalAction;
+use crate::tui::layout::Pane;
+use crate::tui::line_mode::{LineDoc, LineKey, LineMode};
 use crate::tui::msg::Effect;
-use crate::tui::patch_doc::{CONTEXT, PatchDoc, PatchKey, as_decided};
+use crate::tui::patch_doc::{CONTEXT, PatchDoc, PatchKey, RowLayout, as_decided};
 use crate::tui::stages::Stage;
 use crate::tui::steer::UndoEntry;
+use crate::tui::theme::Role;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PatchAction {
@@ -20,11 +23,19 @@ pub enum PatchAction {
     Accept,
     Reject,
     Amend,
+    Mark,
+    Lines,
+    Comment,
+    CommentStep,
     Undo,
+    Redo,
     AcceptRest,
     RejectRest,
     Rationale,
+    Rollouts,
     FoldContext,
+    Split,
+    Whitespace,
     Submit,
 }
 
@@ -37,25 +48,38 @@ pub const ACTIONS: &[Spec] = rows! { Patch PatchAction:
     Accept        "patch.accept"         "accept"    ["a"]              Some("decide --accept"), true, App::can_decide, "accept this edit";
     Reject        "patch.reject"         "reject"    ["x"]              Some("decide --reject"), true, App::can_decide, "reject this edit, with a reason for the optimiser";
     Amend         "patch.amend"          "amend"     ["e"]              Some("decide --amend"), true, App::can_decide, "edit the text in $EDITOR, then accept it";
+    Mark          "patch.mark"           "mark"      ["space"]          Some("decide"), true, App::can_decide, "next mark: edit; in line mode line or change group";
+    Lines         "patch.lines"          "lines"     ["V"]              None, false, App::has_edits, "choose single lines of this edit, or back";
+    Comment       "patch.comment"        "comment"   ["c"]              Some("comment"), true, App::can_decide, "tell the optimiser something about this edit";
+    CommentStep   "patch.comment-step"   "comment on step" ["C"]        Some("comment"), true, App::can_decide, "tell the optimiser something about the step";
     Undo          "patch.undo"           "undo"      ["u"]              Some("decide --undo"), true, App::can_undo, "take the last decision back";
+    Redo          "patch.redo"           "redo"      ["ctrl-r"]         Some("decide"), true, App::can_redo, "do again what was taken back";
     AcceptRest    "patch.accept-rest"    "accept all" ["A"]             None, true, App::can_decide, "accept all undecided edits";
     RejectRest    "patch.reject-rest"    "reject all" ["X"]             None, true, App::can_decide, "reject all undecided edits";
     Rationale     "patch.rationale"      "why"       ["r"]              None, false, App::has_edits, "show why, and the items that motivated the edit";
+    Rollouts      "patch.rollouts"       "rollouts"  ["i"]              None, false, App::has_edits, "the rollouts behind the edit; esc comes back";
     FoldContext   "patch.fold"           "context"   ["t"]              None, false, App::has_diff, "show or fold unchanged lines";
+    Split         "patch.split"          "split"     ["s"]              None, false, App::has_diff, "old and new side by side, or in one column";
+    Whitespace    "patch.whitespace"     "white space" ["w"]            None, false, App::has_diff, "ignore or show changes of white space alone";
     Submit        "patch.submit"         "submit"    ["enter"]          Some("submit"), true, App::can_decide, "submit the decisions: the gate measures the result";
 };
 
 pub const HINTS: &[Action] = &[
     Action::Patch(PatchAction::Accept),
     Action::Patch(PatchAction::Reject),
+    Action::Patch(PatchAction::Mark),
     Action::Patch(PatchAction::Amend),
     Action::Patch(PatchAction::Submit),
     Action::Patch(PatchAction::NextEdit),
     Action::Patch(PatchAction::Undo),
     Action::Patch(PatchAction::Rationale),
+    Action::Patch(PatchAction::Rollouts),
+    Action::Patch(PatchAction::Lines),
+    Action::Patch(PatchAction::Comment),
     Action::Patch(PatchAction::NextGroup),
     Action::Patch(PatchAction::AcceptRest),
     Action::Patch(PatchAction::RejectRest),
+    Action::Patch(PatchAction::Split),
     Action::Patch(PatchAction::FoldContext),
     Action::Global(GlobalAction::Down),
     Action::Global(GlobalAction::OlderStep),
@@ -73,6 +97,9 @@ pub enum Anchor {
     Free,
 }
 
+/// Columns of the diff from which both sides have room.
+pub const SPLIT_FROM: u16 = 90;
+
 #[derive(Default)]
 pub struct PatchView {
     pub edit: usize,
@@ -85,7 +112,17 @@ pub struct PatchView {
     pub unfolded: bool,
     /// Why and from which items is shown.
     pub rationale: bool,
+    /// Old and new side by side, where there is room.
+    pub split: bool,
+    /// Columns the diff had when last drawn.
+    pub drawn_columns: Cell<u16>,
+    pub ignore_whitespace: bool,
+    /// Single lines of the selected edit are chosen.
+    pub line_mode: Option<LineMode>,
     pub undo: Vec<UndoEntry>,
+    /// What was taken back and can be done again.
+    pub redo: Vec<UndoEntry>,
+    pub line_doc: RefCell<Option<(LineKey, Rc<LineDoc>)>>,
     pub doc: RefCell<Option<(PatchKey, Rc<PatchDoc>)>>,
 }
 
@@ -94,12 +131,19 @@ impl App {
         match action {
             PatchAction::NextEdit => self.select_edit(self.patch.edit.saturating_add(1)),
             PatchAction::PreviousEdit => self.select_edit(self.patch.edit.saturating_sub(1)),
+            PatchAction::NextGroup if self.patch.line_mode.is_some() => self.move_to_group(true),
+            PatchAction::PreviousGroup if self.patch.line_mode.is_some() => self.move_to_group(false),
             PatchAction::NextGroup => self.select_group(true),
             PatchAction::PreviousGroup => self.select_group(false),
             PatchAction::Accept => return self.accept(),
             PatchAction::Reject => self.ask_reason(vec![self.patch.edit]),
             PatchAction::Amend => return self.amend(),
+            PatchAction::Mark => return self.cycle_mark(),
+            PatchAction::Lines => self.toggle_line_mode(),
+            PatchAction::Comment => self.ask_comment(Some(self.patch.edit)),
+            PatchAction::CommentStep => self.ask_comment(None),
             PatchAction::Undo => return self.undo(),
+            PatchAction::Redo => return self.redo(),
             PatchAction::AcceptRest => return self.accept_rest(),
             PatchAction::RejectRest => self.ask_reason(self.undecided()),
             PatchAction::Rationale => self.patch.rationale = !self.patch.rationale,
@@ -107,12 +151,49 @@ impl App {
                 self.patch.unfolded = !self.patch.unfolded;
                 self.patch.anchor = Anchor::Edit;
             }
+            PatchAction::Rollouts => self.show_motives(),
+            PatchAction::Split => self.flip_split(),
+            PatchAction::Whitespace => {
+                self.patch.ignore_whitespace = !self.patch.ignore_whitespace;
+                self.patch.anchor = Anchor::Edit;
+            }
             PatchAction::Submit => self.confirm_submit(),
         }
         Vec::new()
     }
 
+    fn flip_split(&mut self) {
+        self.patch.split = !self.patch.split;
+        let columns = self.patch.drawn_columns.get();
+        if self.patch.split && columns < SPLIT_FROM {
+            let words =
+                format!("side by side from {SPLIT_FROM} columns on; here are {columns} (z gives more)");
+            self.say(Role::Warn, words);
+        }
+    }
+
+    /// How the rows of the diff are laid out, as last drawn.
+    pub fn row_layout(&self) -> RowLayout {
+        let split = self.patch.split && self.patch.drawn_columns.get() >= SPLIT_FROM;
+        RowLayout { unfolded: self.patch.unfolded, split }
+    }
+
+    /// The rollouts that speak for the selected edit.
+    fn show_motives(&mut self) {
+        let slot = self.shown_review().and_then(|review| review.edits.get(self.patch.edit));
+        let Some(items) = slot.map(|slot| slot.edit.motivated_by.clone()) else { return };
+        if items.is_empty() {
+            return self.say(Role::Warn, "which rollouts motivated this edit was not recorded");
+        }
+        self.rollouts.only = Some(items);
+        self.rollouts.selected = None;
+        self.focus(Pane::Rollouts);
+    }
+
     pub(in crate::tui) fn move_in_patch(&mut self, lines: isize) {
+        if self.chosen_lines().is_some() {
+            return self.move_line_cursor(lines);
+        }
         if self.patch.anchor != Anchor::Free {
             self.patch.scroll.top = self.patch.drawn_top.get();
             self.patch.anchor = Anchor::Free;
@@ -122,7 +203,11 @@ impl App {
 
     pub(in crate::tui) fn select_edit(&mut self, edit: usize) {
         let last = self.shown_review().map_or(0, |review| review.edits.len().saturating_sub(1));
-        (self.patch.edit, self.patch.anchor) = (edit.min(last), Anchor::Edit);
+        let edit = edit.min(last);
+        if edit != self.patch.edit {
+            self.patch.line_mode = self.patch.line_mode.map(|_| LineMode::default());
+        }
+        (self.patch.edit, self.patch.anchor) = (edit, Anchor::Edit);
     }
 
     /// The change group after or before the one in view; its edit becomes the selected one.
@@ -134,7 +219,7 @@ impl App {
             (Some(group), _, false) => group.checked_sub(1),
             (None, Anchor::Free, _) => {
                 let here = self.patch.scroll.top + CONTEXT;
-                let rows = doc.rows(self.patch.unfolded);
+                let rows = doc.rows(self.row_layout());
                 let starts =
                     doc.diff.groups.iter().filter_map(|group| rows.iter().position(|row| row.starts(group)));
                 let starts: Vec<usize> = starts.collect();

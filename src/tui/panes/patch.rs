@@ -6,19 +6,16 @@ use super::{frame, placeholder, proposal, waiting_words};
 use crate::domain::{Phase, Priority, ReviewClose, ReviewMode, StepRef, TimeoutPolicy, UpdateMode};
 use crate::event::{ReviewState, RunStatus, StepState};
 use crate::plain::{appendix_words, count, duration, edit_title};
-use crate::text::{DiffLine, Mark, sanitize_line};
+use crate::text::sanitize_line;
 use crate::tui::app::App;
-use crate::tui::controls::patch::Anchor;
 use crate::tui::layout::Pane;
-use crate::tui::paint::{Canvas, Span, rows_of, span, spans_width, window, wrap_spans};
-use crate::tui::patch_doc::{CONTEXT, DocRow, PatchDoc, Standing, as_decided, review_mode};
+use crate::tui::paint::{Canvas, Span, rows_of, span, spans_width, window};
+use crate::tui::patch_doc::{PatchDoc, Standing, as_decided, review_mode};
 use crate::tui::stages::Stage;
 use crate::tui::theme::Role;
 
 /// From this width on a row of the list has room for whole warnings.
 const WIDE: u16 = 70;
-/// Columns of the line-number gutter.
-pub(super) const GUTTER: usize = 8;
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     if let Some(Stage::Between { epoch, kind }) = app.shown_stage() {
@@ -45,8 +42,10 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     edit_list(app, step.at, review, &doc, selected, list, canvas);
     let rest = Rect { y: inner.y + list.height, height: inner.height - list.height, ..inner };
     let rest = about(app, step, review, &doc, selected, rest, canvas);
-    if rest.height >= 2 {
-        diff(app, &doc, unchanged_words(step, review), selected, rest, canvas);
+    match app.chosen_lines() {
+        _ if rest.height < 2 => {}
+        Some((mode, lines)) => super::edit_lines::draw(app, mode, &lines, rest, canvas),
+        None => super::diff::draw(app, &doc, unchanged_words(step, review), selected, rest, canvas),
     }
 }
 
@@ -84,12 +83,11 @@ fn proposing(app: &App, step: &StepState, area: Rect, canvas: &mut Canvas<'_>) {
 }
 
 fn standing_counts(doc: &PatchDoc) -> Vec<Span> {
-    let accepted = doc.count(Standing::Accepted) + doc.count(Standing::Amended);
     let mut out = Vec::new();
     for (n, glyph, role) in [
-        (accepted, "✓", Role::Good),
-        (doc.count(Standing::Rejected), "✗", Role::Bad),
-        (doc.count(Standing::Undecided), "·", Role::Warn),
+        (doc.count(|one| one.is_accepted()), "✓", Role::Good),
+        (doc.count(|one| *one == Standing::Rejected), "✗", Role::Bad),
+        (doc.count(|one| *one == Standing::Undecided), "·", Role::Warn),
     ] {
         if n > 0 {
             out.push(span(role, format!("  {glyph}{n}")));
@@ -142,15 +140,9 @@ fn edit_list(
 ) {
     let first = window(selected, review.edits.len(), area.height as usize);
     for (row, (index, slot)) in rows_of(area).zip(review.edits.iter().enumerate().skip(first)) {
-        let (glyph, role) = if app.is_pending(at, index) {
-            ("⋯", Role::Dim)
-        } else {
-            match doc.standings[index] {
-                Standing::Undecided => ("·", Role::Warn),
-                Standing::Accepted => ("✓", Role::Good),
-                Standing::Amended => ("✎", Role::Good),
-                Standing::Rejected => ("✗", Role::Bad),
-            }
+        let (mark, role) = match app.is_pending(at, index) {
+            true => ("[⋯]", Role::Dim),
+            false => doc.standings[index].mark(),
         };
         let mut right = Vec::new();
         if let Some(word) = doc.trouble[index].split(':').next().filter(|word| !word.is_empty()) {
@@ -177,7 +169,7 @@ fn edit_list(
         let line = [
             cursor,
             span(Role::Dim, format!("{:>2} ", index + 1)),
-            span(role, format!("{glyph} ")),
+            span(role, format!("{mark} ")),
             span(text_role, edit_title(&as_decided(slot))),
         ];
         canvas.line(Rect { width: room, ..row }, &line);
@@ -220,124 +212,4 @@ fn unchanged_words(step: &StepState, review: &ReviewState) -> &'static str {
             "the candidate equals the current skill "
         }
     }
-}
-
-fn diff(app: &App, doc: &PatchDoc, unchanged: &str, selected: usize, area: Rect, canvas: &mut Canvas<'_>) {
-    let mut rows = rows_of(area);
-    let Some(rule) = rows.next() else { return };
-    canvas.line(rule, &rule_words(doc, unchanged, selected, rule.width));
-    let room = area.height as usize - 1;
-    let columns = (area.width as usize).saturating_sub(GUTTER).max(1);
-    let wrapped = |line: &DiffLine| wrap_spans(&parts(line), columns);
-    let doc_rows = doc.rows(app.patch.unfolded);
-    let height = |row: &DocRow| match row {
-        DocRow::Line(line) => wrapped(&doc.diff.lines[*line]).len(),
-        DocRow::Fold(_) => 1,
-    };
-    // Where the last page begins.
-    let last_top = doc_rows.len() - fitting(doc_rows.iter().rev().map(height), room);
-    app.patch.scroll.extent.set((doc_rows.len(), doc_rows.len() - last_top));
-    let top = match (app.patch.anchor, doc.anchored(app.patch.anchor, selected)) {
-        (Anchor::Free, _) => app.patch.scroll.top,
-        (_, None) => 0,
-        (_, Some(group)) => {
-            let group = &doc.diff.groups[group];
-            let start = doc_rows.iter().position(|row| row.starts(group)).unwrap_or(0);
-            // The change itself comes before its context.
-            let left = room.saturating_sub(height(&doc_rows[start]));
-            start - fitting(doc_rows[..start].iter().rev().take(CONTEXT).map(height), left)
-        }
-    };
-    let top = top.min(last_top);
-    app.patch.drawn_top.set(top);
-    for row in &doc_rows[top..] {
-        let index = match row {
-            DocRow::Line(index) => *index,
-            DocRow::Fold(lines) => {
-                let Some(row) = rows.next() else { return };
-                canvas.line(row, &folded_words(lines.len()));
-                continue;
-            }
-        };
-        let line = &doc.diff.lines[index];
-        let mine = group_at(doc, index).is_some_and(|group| doc.group_edits[group].contains(&selected));
-        for (piece, spans) in wrapped(line).into_iter().enumerate() {
-            let Some(row) = rows.next() else { return };
-            canvas.line(row, &gutter(line, piece == 0, mine));
-            let shift = (GUTTER as u16).min(row.width);
-            canvas.line(Rect { x: row.x + shift, width: row.width - shift, ..row }, &spans);
-        }
-    }
-}
-
-/// How many rows of these heights go into `room`.
-fn fitting(heights: impl Iterator<Item = usize>, room: usize) -> usize {
-    let ends = heights.scan(0, |used, height| {
-        *used += height;
-        Some(*used)
-    });
-    ends.take_while(|end| *end <= room).count()
-}
-
-pub(super) fn folded_words(lines: usize) -> Vec<Span> {
-    vec![
-        span(Role::Faint, format!("{:GUTTER$}… {} · ", "", count(lines, "unchanged line"))),
-        span(Role::Key, "t"),
-        span(Role::Faint, " shows them"),
-    ]
-}
-
-fn rule_words(doc: &PatchDoc, unchanged: &str, selected: usize, width: u16) -> Vec<Span> {
-    let groups = doc.diff.groups.len();
-    let mut words = vec![span(Role::Border, "── ")];
-    if groups == 0 {
-        words.push(span(Role::Dim, unchanged));
-    } else {
-        let caused = doc.group_edits.iter().any(|edits| !edits.is_empty());
-        let place = doc.group_of(selected).map_or("–".to_owned(), |group| (group + 1).to_string());
-        words.push(span(
-            Role::Dim,
-            match caused {
-                true => format!("change {place} of {groups}  "),
-                false => format!("{}  ", count(groups, "change")),
-            },
-        ));
-        words.push(span(Role::Added, format!("+{} ", doc.diff.added())));
-        words.push(span(Role::Removed, format!("−{} ", doc.diff.removed())));
-    }
-    let rest = (width as usize).saturating_sub(spans_width(&words));
-    words.push(span(Role::Border, "─".repeat(rest)));
-    words
-}
-
-fn group_at(doc: &PatchDoc, line: usize) -> Option<usize> {
-    doc.diff.groups.iter().position(|group| group.lines.contains(&line))
-}
-
-pub(super) fn gutter(line: &DiffLine, first: bool, mine: bool) -> Vec<Span> {
-    let (sign, role) = match line.mark {
-        Mark::Same => (" ", Role::Faint),
-        Mark::Removed => ("-", Role::Removed),
-        Mark::Added => ("+", Role::Added),
-    };
-    let bar = if mine { span(Role::Key, "▌") } else { span(Role::Faint, " ") };
-    let number = line.new.or(line.old).filter(|_| first);
-    let number = number.map_or("    ".to_owned(), |number| format!("{number:>4}"));
-    vec![bar, span(Role::Faint, format!("{number} ")), span(role, format!("{sign} "))]
-}
-
-pub(super) fn parts(line: &DiffLine) -> Vec<Span> {
-    line.parts
-        .iter()
-        .map(|(emphasised, text)| {
-            let role = match (line.mark, emphasised) {
-                (Mark::Same, _) => Role::Text,
-                (Mark::Removed, false) => Role::Removed,
-                (Mark::Removed, true) => Role::RemovedWord,
-                (Mark::Added, false) => Role::Added,
-                (Mark::Added, true) => Role::AddedWord,
-            };
-            span(role, text.as_str())
-        })
-        .collect()
 }

@@ -7,7 +7,7 @@ use crate::plain::{appendix_words, budget_words, count};
 use crate::text::{sanitize, wrap};
 use crate::tui::app::App;
 use crate::tui::paint::{span, wrap_spans};
-use crate::tui::patch_doc::{PatchDoc, as_decided, review_mode};
+use crate::tui::patch_doc::{PatchDoc, Standing, as_decided, review_mode};
 use crate::tui::theme::Role;
 
 /// About the proposal at `selected`.
@@ -32,6 +32,13 @@ pub(super) fn lines(
         let words = format!("{}: the text applied is not just what is shown", hides(doc.hidden[selected]));
         lines.extend(wrap_spans(&[span(Role::Warn, words)], columns));
     }
+    if let Standing::Partly { taken, of } = doc.standings[selected] {
+        let words = format!("accepted in part: {taken} of {}, V shows which", count(of, "changed line"));
+        lines.push(vec![span(Role::Good, words)]);
+    } else if doc.standings[selected] == Standing::Amended {
+        lines.push(vec![span(Role::Good, "edited by hand, accepted as amended")]);
+    }
+    lines.extend(comments(review, Some(selected), columns));
     match review_mode(review) {
         UpdateMode::Patch => {
             if app.patch.rationale {
@@ -62,6 +69,21 @@ pub(super) fn lines(
     lines
 }
 
+/// What was said to the optimiser about an edit, or about the step; the last words first.
+fn comments(review: &ReviewState, edit: Option<usize>, columns: usize) -> Lines {
+    let said = review.comments.iter().rev().filter(|comment| comment.edit == edit);
+    said.take(3)
+        .flat_map(|comment| {
+            let words = [
+                span(Role::Title, "comment "),
+                span(Role::Dim, format!("{}: ", comment.by.0)),
+                span(Role::Text, comment.text.as_str()),
+            ];
+            wrap_spans(&words, columns).into_iter().take(3)
+        })
+        .collect()
+}
+
 pub(super) fn hides(n: usize) -> String {
     format!("hides {}", count(n, "control character"))
 }
@@ -69,6 +91,9 @@ pub(super) fn hides(n: usize) -> String {
 /// About the step as a whole: who set the budget, what a rewrite changed, what went into the appendix.
 pub(super) fn of_step(app: &App, step: &StepState, columns: usize) -> Lines {
     let mut lines = Lines::new();
+    if let Some(review) = &step.review {
+        lines.extend(comments(review, None, columns));
+    }
     if let Some(decision) = &step.lr_decision {
         lines.push(vec![span(Role::Dim, budget_words(decision))]);
         if app.patch.rationale {

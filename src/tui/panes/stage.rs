@@ -3,8 +3,8 @@
 
 use ratatui::layout::Rect;
 
+use super::diff;
 use super::gate::Lines;
-use super::patch::{GUTTER, folded_words, gutter, parts};
 use super::{action_mark, frame, placeholder};
 use crate::domain::{ComparisonPair, EpochStage, MetaReflect, PairCategory, SlowUpdate, StageKind};
 use crate::event::StageState;
@@ -17,7 +17,6 @@ use crate::tui::app::App;
 use crate::tui::controls::patch::Anchor;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, rows_of, span, wrap_spans};
-use crate::tui::patch_doc::{DocRow, PatchDoc};
 use crate::tui::theme::Role;
 
 /// Most of one text that is laid out; the run folder has all of it.
@@ -128,25 +127,9 @@ fn change(app: &App, index: usize, columns: usize, lines: &mut Lines) {
         span(Role::Added, format!("+{} ", doc.diff.added())),
         span(Role::Removed, format!("−{}", doc.diff.removed())),
     ]);
-    diff_lines(&doc, app.patch.unfolded, columns, lines);
+    app.patch.drawn_columns.set(columns as u16);
+    lines.extend(diff::lines(app, &doc, columns));
     lines.push(Vec::new());
-}
-
-fn diff_lines(doc: &PatchDoc, unfolded: bool, columns: usize, lines: &mut Lines) {
-    let room = columns.saturating_sub(GUTTER).max(1);
-    for row in doc.rows(unfolded) {
-        match row {
-            DocRow::Fold(folded) => lines.push(folded_words(folded.len())),
-            DocRow::Line(at) => {
-                let line = &doc.diff.lines[at];
-                for (piece, spans) in wrap_spans(&parts(line), room).into_iter().enumerate() {
-                    let mut out = gutter(line, piece == 0, false);
-                    out.extend(spans);
-                    lines.push(out);
-                }
-            }
-        }
-    }
 }
 
 fn pairs(found: &SlowUpdate, columns: usize, lines: &mut Lines) {

@@ -1,0 +1,252 @@
+//! Answers to what the workbench asks: runs under the root, configurations, whether a run could start, and starting it
+//! as a child process of its own. Reads and starts; holds no rule about runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use super::run::now_ms;
+use super::settled::Began;
+use crate::client::{Catalog, ClientOptions, Connection, Listing, Target, author_here, open};
+use crate::config::{Config, ConfigError};
+use crate::domain::Retuned;
+use crate::env::Task;
+use crate::event::WatchRole;
+use crate::optim::{Experience, Sizes, estimate};
+use crate::store::{RunDir, default_run_name, glance_run};
+use crate::telemetry;
+use crate::tui::{Ask, Checked, ConfigFile, Draft, Opening, Services, Told};
+
+/// Longest look at the root before what was found so far is told.
+const LOOK_TIME: Duration = Duration::from_millis(400);
+/// Most configurations offered, and how deep below `configs/` they are looked for.
+const CONFIGS: usize = 2_000;
+const DEPTH: usize = 3;
+
+/// The runs under a root on this machine, and the run that the workbench began with.
+pub struct Here {
+    root: PathBuf,
+    first: Option<Target>,
+    catalog: Arc<Mutex<Catalog>>,
+}
+
+impl Here {
+    pub fn new(root: &Path, first: Option<Target>) -> Self {
+        let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
+        Self { root, first, catalog: Arc::default() }
+    }
+}
+
+impl Services for Here {
+    fn answer(&self, ask: Ask) -> BoxFuture<'static, Told> {
+        let (root, catalog) = (self.root.clone(), Arc::clone(&self.catalog));
+        match ask {
+            Ask::Runs => blocking(
+                move || Told::Runs(look(&catalog, &root, Some(LOOK_TIME))),
+                |why| Told::Runs(Err(why)),
+            ),
+            Ask::Series { run } => {
+                let asked = run.clone();
+                let answer = move || {
+                    let series = RunDir::open(&run).and_then(|dir| telemetry::of_run(&dir));
+                    Told::Series { run, series: series.map_err(|error| error.to_string()) }
+                };
+                blocking(answer, |why| Told::Series { run: asked, series: Err(why) })
+            }
+            Ask::Configs => {
+                blocking(move || Told::Configs(Ok(configs(&root))), |why| Told::Configs(Err(why)))
+            }
+            Ask::Check(draft) => {
+                let asked = draft.clone();
+                let answer = move || {
+                    let result = check(&draft, &root, &catalog).map(Box::new);
+                    Told::Checked { draft, result }
+                };
+                blocking(answer, |why| Told::Checked { draft: asked, result: Err(vec![why]) })
+            }
+            Ask::Changes { run } => {
+                let asked = run.clone();
+                let answer = move || {
+                    let result = changes(&run);
+                    Told::Changes { run, result }
+                };
+                blocking(answer, |why| Told::Changes { run: asked, result: Err(why) })
+            }
+            Ask::Retune { config, wanted } => {
+                let asked = wanted.clone();
+                let answer = move || {
+                    let result = retuned(config, &wanted);
+                    Told::Retune { wanted, result }
+                };
+                blocking(answer, |why| Told::Retune {
+                    wanted: asked,
+                    result: Err(vec![(String::new(), why)]),
+                })
+            }
+            Ask::Start(draft) => {
+                let mut arguments = vec!["run".into(), draft.config.into_os_string()];
+                if !draft.name.is_empty() {
+                    arguments.push(format!("--name={}", draft.name).into());
+                }
+                arguments.extend(draft.overrides.into_iter().map(|text| format!("--set={text}").into()));
+                detached(arguments, root).map(Told::Started).boxed()
+            }
+            Ask::Resume { run } => {
+                detached(vec!["resume".into(), run.into_os_string()], root).map(Told::Started).boxed()
+            }
+        }
+    }
+
+    fn open(&self, run: Option<PathBuf>, opening: Opening) -> BoxFuture<'static, Result<Connection, String>> {
+        let options = ClientOptions {
+            role: if opening.read_only { WatchRole::Watch } else { WatchRole::Steer },
+            name: author_here(),
+            live: true,
+            glance: true,
+            after_seq: opening.after_seq,
+        };
+        let target = run.map(Target::Folder).or_else(|| self.first.clone());
+        async move {
+            let target = target.ok_or("no run is attached")?;
+            open(target, options).await.map_err(|error| error.to_string())
+        }
+        .boxed()
+    }
+}
+
+/// Work that waits for the disk, on a thread for that.
+fn blocking(
+    work: impl FnOnce() -> Told + Send + 'static,
+    failed: impl FnOnce(String) -> Told + Send + 'static,
+) -> BoxFuture<'static, Told> {
+    async move {
+        match tokio::task::spawn_blocking(work).await {
+            Ok(told) => told,
+            Err(error) => failed(format!("a look at the disk ended abnormally: {error}")),
+        }
+    }
+    .boxed()
+}
+
+fn look(catalog: &Mutex<Catalog>, root: &Path, limit: Option<Duration>) -> Result<Listing, String> {
+    let mut catalog = catalog.lock().unwrap_or_else(PoisonError::into_inner);
+    catalog.look(root, now_ms(), limit).map_err(|error| error.to_string())
+}
+
+/// `configs/` below the working folder, then the configurations of runs, the last changed first.
+fn configs(root: &Path) -> Vec<ConfigFile> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let mut files = Vec::new();
+    collect(&here.join("configs"), DEPTH, &mut files);
+    files.sort();
+    let mut of_runs: Vec<_> = std::fs::read_dir(root)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path().join("config.toml"))
+        .filter_map(|path| Some((std::fs::metadata(&path).ok()?.modified().ok()?, path)))
+        .collect();
+    of_runs.sort_by(|left, right| right.cmp(left));
+    files.extend(of_runs.into_iter().map(|(_, path)| path));
+    files.truncate(CONFIGS);
+    let shown = |path: &Path| path.strip_prefix(&here).unwrap_or(path).display().to_string();
+    files.into_iter().map(|path| ConfigFile { shown: shown(&path), path }).collect()
+}
+
+/// Files whose name begins with `_` are there to be inherited.
+fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_config = path.extension().is_some_and(|extension| extension == "toml")
+            && !entry.file_name().to_string_lossy().starts_with('_');
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth > 1 => collect(&path, depth - 1, files),
+            Ok(kind) if !kind.is_dir() && is_config && files.len() < CONFIGS => files.push(path),
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
+
+/// What `planish run` would find out before it starts, as far as that needs no model.
+fn check(draft: &Draft, root: &Path, catalog: &Mutex<Catalog>) -> Result<Checked, Vec<String>> {
+    let loaded = Config::load(&draft.config, &draft.overrides)
+        .map_err(|errors| errors.0.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let config = &loaded.config;
+    let task = Task::open(config, None).map_err(|error| vec![error.to_string()])?;
+    let name = match (draft.name.as_str(), config.run.name.as_str()) {
+        ("", "") => default_run_name(&draft.config, now_ms()),
+        ("", name) | (name, _) => name.to_owned(),
+    };
+    crate::config::check_run_name(&name)
+        .map_err(|problem| vec![format!("name: {problem}; use letters, digits, `-`, `_` and `.`")])?;
+    if RunDir::open(&root.join(&name)).is_ok() {
+        return Err(vec![format!("name: a run {name} exists already; give another name, or resume it")]);
+    }
+    let data = &task.data;
+    let sizes = Sizes { train: data.train.len(), val: data.val.len(), test: data.test.len() };
+    let env = serde_json::to_value(config.env.kind).ok();
+    let env = env.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default();
+    let runs = look(catalog, root, Some(LOOK_TIME)).map(|listing| listing.runs).unwrap_or_default();
+    let experience = Experience::of(runs.iter().filter(|run| run.env == env).map(|run| &run.usage));
+    Ok(Checked {
+        name,
+        warnings: loaded.warnings.clone(),
+        estimate: estimate(config, sizes),
+        experience,
+        budget: (config.budget.max_calls, config.budget.max_tokens),
+    })
+}
+
+/// The keys that a resume of the run would change.
+fn changes(run: &Path) -> Result<Vec<String>, String> {
+    let run = RunDir::open(run).map_err(|error| error.to_string())?;
+    let config = Config::load(&run.config_toml(), &[]).map_err(|errors| errors.to_string())?.config;
+    let state = glance_run(&run).map_err(|error| error.to_string())?;
+    let changed = match Began::of(&state).map_err(|error| format!("{error:#}"))? {
+        None => Vec::new(),
+        Some(began) => began
+            .settled(&config)
+            .and_then(|config| began.changes(&config))
+            .map_err(|error| format!("{error:#}"))?,
+    };
+    Ok(changed.iter().map(ToString::to_string).collect())
+}
+
+fn retuned(config: Value, wanted: &BTreeMap<String, Value>) -> Result<Vec<Retuned>, Vec<(String, String)>> {
+    let config: Config = serde_json::from_value(config)
+        .map_err(|error| vec![(String::new(), format!("the run's settings do not read back: {error}"))])?;
+    let complaint = |error: &ConfigError| (error.key.clone(), format!("{}; {}", error.problem, error.remedy));
+    config.retuned(wanted).map_err(|errors| errors.0.iter().map(complaint).collect())
+}
+
+/// Runs `planish … --detach` and gives the folder of the run that it started.
+async fn detached(mut arguments: Vec<std::ffi::OsString>, root: PathBuf) -> Result<PathBuf, String> {
+    arguments.extend(["--detach".into(), "--root".into(), root.into_os_string()]);
+    let program =
+        std::env::current_exe().map_err(|error| format!("cannot find the planish program: {error}"))?;
+    let output = tokio::process::Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .await
+        .map_err(|error| format!("cannot start planish: {error}"))?;
+    let launched = String::from_utf8_lossy(&output.stdout).lines().find_map(|line| {
+        let line: Value = serde_json::from_str(line).ok()?;
+        Some(PathBuf::from(line.pointer("/launch/run_dir")?.as_str()?))
+    });
+    launched.ok_or_else(|| {
+        let told = String::from_utf8_lossy(&output.stderr);
+        let complaints: Vec<&str> =
+            told.lines().map(|line| line.strip_prefix("error: ").unwrap_or(line)).collect();
+        match complaints.as_slice() {
+            [] => format!("planish ended without a word ({})", output.status),
+            lines => lines.join("\n"),
+        }
+    })
+}
