@@ -53,7 +53,8 @@ pub async fn present(
 ) -> Result<u8, Failure> {
     match view {
         View::Workbench => {
-            assembly::workbench(Some(connection), run_dir, services, read_only).await?;
+            assembly::workbench(Some(connection), run_dir, services, read_only, (&viewing.screen).into())
+                .await?;
             Ok(match run_dir {
                 Some(run_dir) => code_of_folder(run_dir, viewing.require_improvement)?,
                 None => exit::DONE,

@@ -8,6 +8,7 @@ use super::json_lines::{Launch, Level};
 use super::locate::Root;
 use super::present::{View, present};
 use super::review::can_ask;
+use super::screen::Screen;
 use super::services::Here;
 use super::{Failure, assembly, exit, foreground, launch, output};
 use crate::client::{ClientOptions, Presence, Target, author_here, open, presence};
@@ -60,6 +61,8 @@ pub struct Viewing {
     /// Exit with code 3 unless the best skill beat the first one on the selection split
     #[arg(long)]
     pub require_improvement: bool,
+    #[command(flatten)]
+    pub screen: Screen,
     /// Records that were there before this start.
     #[arg(skip)]
     pub told_before: u64,

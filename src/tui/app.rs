@@ -21,7 +21,7 @@ use super::controls::runs::RunsView;
 use super::controls::transcript::TranscriptView;
 use super::form::LaunchForm;
 use super::journal_lines::JournalLines;
-use super::keymap::{Keymap, Press};
+use super::keymap::Keymap;
 use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
@@ -30,6 +30,7 @@ use super::search::Search;
 use super::services::Told;
 use super::stages::Stage;
 use super::steer::Pending;
+use super::surface::Surface;
 use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
@@ -105,6 +106,7 @@ pub struct App {
     /// For syntax colour; `None` until they are loaded.
     pub grammars: Option<Arc<Grammars>>,
     pub keymap: Arc<Keymap>,
+    pub surface: Surface,
     pub now: u64,
     pub size: (u16, u16),
     pub link: Link,
@@ -139,7 +141,6 @@ pub struct App {
     /// A launch form that was left without starting.
     pub(super) launch: Option<Box<LaunchForm>>,
     pub toast: Option<Toast>,
-    pub(super) presses: Vec<Press>,
     pub(super) pending: HashMap<String, Pending>,
     pub(super) commands: u64,
     last_key_at: u64,
@@ -154,6 +155,7 @@ impl App {
             prefs: Prefs::default(),
             grammars: None,
             keymap: Arc::default(),
+            surface: Surface::default(),
             now,
             size,
             link: Link::Connecting,
@@ -187,7 +189,6 @@ impl App {
             search: None,
             launch: None,
             toast: None,
-            presses: Vec::new(),
             pending: HashMap::new(),
             commands: 0,
             last_key_at: 0,
@@ -243,7 +244,24 @@ impl App {
                 self.stain(Dirty::Repaint);
                 Vec::new()
             }
-            Msg::Mouse(_) | Msg::Focus(_) => Vec::new(),
+            Msg::Mouse(event) => self.mouse(event),
+            Msg::Focus(here) => {
+                self.focus_changed(here);
+                Vec::new()
+            }
+            Msg::Settings(settings) => self.settings(*settings),
+            Msg::SettingsBroken(why) => {
+                self.settings_broken(why);
+                Vec::new()
+            }
+            Msg::FileChanged(file) => {
+                self.file_changed(&file);
+                Vec::new()
+            }
+            Msg::Said(role, text) => {
+                self.say(role, text);
+                Vec::new()
+            }
             Msg::Told(told) => self.told(told),
             Msg::Grammars(grammars) => {
                 self.grammars = Some(grammars);
@@ -283,6 +301,7 @@ impl App {
         fresh.prefs = self.prefs;
         fresh.grammars = self.grammars.take();
         fresh.keymap = Arc::clone(&self.keymap);
+        fresh.surface = std::mem::take(&mut self.surface);
         fresh.runs = std::mem::take(&mut self.runs);
         fresh.launch = self.launch.take();
         fresh.commands = self.commands;
@@ -447,7 +466,7 @@ impl App {
     fn arrive(&mut self) -> Vec<Effect> {
         if self.review_label().is_some() {
             self.focus(Pane::Patch);
-            return vec![Effect::Bell];
+            return self.call();
         }
         if self.ended() {
             self.focus(Pane::Gate);
@@ -470,7 +489,7 @@ impl App {
                 } else {
                     self.say(Role::Warn, "a review waits for you: press 4");
                 }
-                return vec![Effect::Bell];
+                return self.call();
             }
             Event::GateDecided { .. } | Event::TestFinished { .. }
                 if idle && self.stage.is_none() && self.arrangement.main == Pane::Patch =>

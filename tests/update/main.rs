@@ -9,6 +9,7 @@ mod logs;
 mod random;
 mod review;
 mod stages;
+mod surface;
 
 use client::{app, control, hear, key, played, press, text, welcome};
 use planish::domain::{Author, Decision, EditOp, ReviewClose, Skill, TimeoutPolicy};

@@ -51,6 +51,10 @@ pub enum GlobalAction {
     Steer,
     Help,
     Palette,
+    Theme,
+    Mouse,
+    Page,
+    Count,
     Repaint,
     Suspend,
     Interrupt,
@@ -99,6 +103,10 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
     Steer         "client.steer"         "steer"     ["g s"]            None, false, App::is_attached, "steer, where this client only watches; or only watch again";
     Help          "app.help"             "help"      ["?"]              None, false, always, "this help";
     Palette       "app.palette"          "commands"  [":"]              None, false, always, "all commands by name";
+    Theme         "view.theme"           "theme"     ["g t"]            None, false, always, "choose the colours";
+    Mouse         "view.mouse"           "mouse"     ["M"]              None, false, always, "mouse on or off";
+    Page          "view.page"            "pager"     ["o"]              None, false, always, "open what is shown in $PAGER";
+    Count         "app.count"            "count"     ["#"]              None, false, always, "digits, then a motion: do it that often";
     Repaint       "app.repaint"          "repaint"   ["ctrl-l"]         None, false, always, "repaint the screen";
     Suspend       "app.suspend"          "suspend"   ["ctrl-z"]         None, false, always, "suspend the client";
     Interrupt     "app.interrupt"        "leave"     ["ctrl-c"]         None, false, always, "leave a prompt, else the client";
@@ -107,12 +115,16 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
 
 pub const HINTS: &[Action] = &[Action::Global(GlobalAction::Help), Action::Global(GlobalAction::Quit)];
 
+/// More of a motion than this is a slip of the finger.
+const MOST_REPEATS: usize = 1000;
+
 impl App {
     pub(in crate::tui) fn act_global(&mut self, action: GlobalAction) -> Vec<Effect> {
         match action {
             GlobalAction::Quit => return vec![Effect::Quit],
             GlobalAction::Interrupt => {
-                self.presses.clear();
+                self.surface.presses.clear();
+                self.surface.count = None;
                 match self.overlay.take() {
                     None => return vec![Effect::Quit],
                     Some(Overlay::Launch(form)) => self.launch = Some(form),
@@ -125,7 +137,9 @@ impl App {
             GlobalAction::NewRun => return self.open_launch_form(),
             GlobalAction::Resume => return self.open_resume_picker(None),
             GlobalAction::Steer => return self.ask_role(),
-            GlobalAction::Help => self.overlay = Some(Overlay::Help { top: 0 }),
+            GlobalAction::Help => {
+                self.overlay = Some(Overlay::Help { top: 0, filter: Input::default(), typing: false });
+            }
             GlobalAction::Palette => {
                 self.overlay = Some(Overlay::Palette { input: Input::default(), selected: 0 });
             }
@@ -162,7 +176,24 @@ impl App {
             GlobalAction::PreviousMatch => self.go_to_match(false),
             GlobalAction::Copy => return self.copy(self.copied_text()),
             GlobalAction::CopyMore => return self.copy(self.copied_with_context()),
+            GlobalAction::Theme => self.choose_theme(),
+            GlobalAction::Mouse => return self.toggle_mouse(),
+            GlobalAction::Page => return self.page_text(),
+            GlobalAction::Count => self.surface.count = Some(0),
             GlobalAction::Repaint => self.stain(Dirty::Repaint),
+        }
+        Vec::new()
+    }
+
+    /// A motion done `times` times.
+    pub(in crate::tui) fn repeat(&mut self, action: Action, times: usize) -> Vec<Effect> {
+        let lines = times.min(isize::MAX as usize / 2) as isize;
+        match action {
+            Action::Global(GlobalAction::Down) => self.move_by(lines),
+            Action::Global(GlobalAction::Up) => self.move_by(-lines),
+            Action::Global(GlobalAction::OlderStep) => self.select_stage(lines),
+            Action::Global(GlobalAction::NewerStep) => self.select_stage(-lines),
+            _ => return (0..times.min(MOST_REPEATS)).flat_map(|_| self.act(action)).collect(),
         }
         Vec::new()
     }
@@ -245,9 +276,10 @@ impl App {
     }
 
     fn cycle(&mut self, by: isize) {
-        let order: Vec<Pane> = match self.places().class {
-            Class::Standard if !self.arrangement.zoom => {
-                vec![Pane::Steps, Pane::Rollouts, self.arrangement.main, self.arrangement.strip]
+        let places = self.places();
+        let order: Vec<Pane> = match places.class {
+            Class::Standard | Class::Wide if !self.arrangement.zoom => {
+                places.panes.iter().map(|(pane, _)| *pane).collect()
             }
             _ => Pane::NUMBERED.to_vec(),
         };
@@ -270,7 +302,7 @@ impl App {
         height.saturating_sub(4).max(1) as isize
     }
 
-    fn move_by(&mut self, lines: isize) {
+    pub(in crate::tui) fn move_by(&mut self, lines: isize) {
         match self.arrangement.focus {
             Pane::Runs => self.move_in_runs(lines),
             Pane::Steps => self.select_stage(lines),
@@ -367,7 +399,7 @@ impl App {
         }
     }
 
-    fn copied_text(&self) -> String {
+    pub(in crate::tui) fn copied_text(&self) -> String {
         match self.arrangement.focus {
             Pane::Runs => self.copied_from_runs(),
             Pane::Rollouts | Pane::Transcript => self.copied_from_transcript(),
