@@ -1,4 +1,5 @@
 use super::*;
+use crate::domain::MachineSample;
 use crate::event::LogLevel;
 
 fn delta(path: &str, text: &str) -> Live {

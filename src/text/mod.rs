@@ -11,6 +11,6 @@ pub use diff::{
     Diff, DiffLine, Group, Mark, diff, diff_ignoring_whitespace, lines, similarity, split_by_cause,
 };
 pub use highlight::{Grammars, Highlighted, Pieces, Syntax};
-pub use sanitize::{hidden, is_invisible, sanitize, sanitize_line};
+pub use sanitize::{hidden, is_invisible, reveal, sanitize, sanitize_line};
 pub use width::{fit, truncate, width};
-pub use wrap::wrap;
+pub use wrap::{wrap, wrap_ranges};

@@ -1,7 +1,7 @@
 //! The app: all state of the screen and `update(msg) -> effects`, pure and synchronous. It folds the run's events
 //! itself; it does no IO, reads no clock and draws nothing.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use super::msg::{Dirty, Effect, Msg};
 use super::overlay::Overlay;
 use super::search::Search;
 use super::services::Told;
-use super::stages::Stage;
+use super::stages::{Stage, StageList};
 use super::steer::Pending;
 use super::surface::Surface;
 use super::theme::Role;
@@ -141,6 +141,7 @@ pub struct App {
     /// A launch form that was left without starting.
     pub(super) launch: Option<Box<LaunchForm>>,
     pub toast: Option<Toast>,
+    pub(super) stage_list: RefCell<StageList>,
     pub(super) pending: HashMap<String, Pending>,
     pub(super) commands: u64,
     last_key_at: u64,
@@ -189,6 +190,7 @@ impl App {
             search: None,
             launch: None,
             toast: None,
+            stage_list: RefCell::default(),
             pending: HashMap::new(),
             commands: 0,
             last_key_at: 0,
@@ -249,7 +251,7 @@ impl App {
                 self.focus_changed(here);
                 Vec::new()
             }
-            Msg::Settings(settings) => self.settings(*settings),
+            Msg::Settings(settings) => self.use_settings(*settings),
             Msg::SettingsBroken(why) => {
                 self.settings_broken(why);
                 Vec::new()
@@ -288,6 +290,7 @@ impl App {
             Told::Checked { draft, result } => return self.told_checked(&draft, result),
             Told::Started(result) => return self.told_started(result),
             Told::Changes { run, result } => self.told_changes(run, result),
+            Told::Retune { wanted, result } => self.told_retune(&wanted, result),
         }
         Vec::new()
     }
@@ -452,6 +455,7 @@ impl App {
         }
         self.state.apply(record);
         self.live.settle(&record.event);
+        self.adopt_result(&record.event);
         self.board.hear(record);
         self.lines.hear(record, self.last_seq);
         // Only news moves the screen: history that is still being read does not.
@@ -569,8 +573,11 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        let listed = matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Curves);
-        listed || self.arrangement.focus.is_searched()
+        let focus = self.arrangement.focus;
+        // Two replies beside each other are not one text.
+        let compares = focus == Pane::Transcript && self.transcript.compared.is_some();
+        let listed = matches!(focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config);
+        listed || (focus.is_searched() && !compares)
     }
 
     pub fn can_zoom(&self) -> bool {

@@ -54,6 +54,11 @@ pub enum Confirmed {
     Submit {
         at: StepRef,
     },
+    /// The call under way at `path`, for `item`.
+    CancelCall {
+        path: String,
+        item: String,
+    },
 }
 
 /// One line of an [`Overlay::Choice`].
@@ -70,6 +75,8 @@ pub enum Chosen {
     Ruling { at: StepRef },
     /// A built-in theme.
     Theme,
+    /// The new value of a setting: one of the words.
+    Setting { key: &'static str, words: &'static [&'static str] },
 }
 
 /// What a confirmation asks.
@@ -95,11 +102,12 @@ pub enum Prompted {
         edit: Option<usize>,
     },
     Filter(Pane),
-    /// Why a setting is changed.
-    Set {
-        key: String,
-        value: String,
+    /// The new value of a setting.
+    Setting {
+        key: &'static str,
     },
+    /// Why the drafted settings change.
+    Retune,
     Search(Pane),
     /// Why the gate is overruled.
     Ruling {

@@ -1,6 +1,7 @@
 //! Commands of this client: decisions, comments, pause, stop; their acknowledgements; undo and redo.
 
 use super::app::App;
+use super::controls::config::RETUNE;
 use super::msg::{EditPurpose, Effect};
 use super::overlay::{Confirmed, Overlay, Prompted, Question};
 use super::theme::Role;
@@ -288,6 +289,15 @@ impl App {
         match then {
             Confirmed::Submit { at } => self.submission(*at),
             Confirmed::Steer => self.steer_question(),
+            Confirmed::CancelCall { path, item } => Question {
+                title: format!("Cancel the call for {item}?"),
+                details: vec![
+                    path.clone(),
+                    String::new(),
+                    "Its item counts as missing: not as a failure. What it has streamed is lost.".to_owned(),
+                ],
+                verb: "cancel the call",
+            },
             Confirmed::Stop => Question {
                 title: format!("Stop run {}?", self.run_name()),
                 details: vec![
@@ -301,6 +311,7 @@ impl App {
     pub(super) fn confirmed(&mut self, what: Confirmed) -> Vec<Effect> {
         match what {
             Confirmed::Stop => vec![self.send(Command::Cancel, None, "stop".to_owned())],
+            Confirmed::CancelCall { path, .. } => self.cancel_call(path),
             Confirmed::Submit { at } => self.submit(at),
             Confirmed::Steer => vec![Effect::Reconnect { read_only: false }],
         }
@@ -318,6 +329,7 @@ impl App {
     pub(super) fn acknowledged(&mut self, cmd_id: &str, result: AckResult) {
         let Some(pending) = self.pending.remove(cmd_id) else { return };
         match result {
+            AckResult::Applied | AckResult::Noop if pending.what == RETUNE => self.retuned(),
             AckResult::Applied | AckResult::Noop => {}
             AckResult::Conflict { by, detail } => {
                 self.forget_undo(&pending);
