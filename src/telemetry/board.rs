@@ -249,7 +249,6 @@ impl Board {
             | Event::AppendixUpdated { .. }
             | Event::GateDecided { .. }
             | Event::RetuneApplied { .. }
-            | Event::OverrideLapsed { .. }
             | Event::TestFinished { .. }
             | Event::HostStarted { .. }
             | Event::EditDecided { .. }

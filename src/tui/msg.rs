@@ -31,8 +31,6 @@ pub enum Msg {
     Mouse(MouseEvent),
     /// The terminal has the user's attention, or lost it.
     Focus(bool),
-    /// Syntax can be coloured from now on.
-    Grammars(Arc<Grammars>),
     /// How the screen is to look and behave from now on.
     Settings(Box<Settings>),
     /// What is wrong in a settings file; the old settings hold.
@@ -41,6 +39,8 @@ pub enum Msg {
     FileChanged(PathBuf),
     /// What an effect came to.
     Said(Role, String),
+    /// Syntax can be coloured from now on.
+    Grammars(Arc<Grammars>),
     /// The answer to an [`Effect::Ask`].
     Told(Told),
     /// The lines that follow are those of another run.

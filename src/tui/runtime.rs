@@ -319,6 +319,20 @@ impl Workbench {
         }
     }
 
+    /// Only once a frame stands that could do with them: no frame waits for grammars.
+    fn load_grammars(&mut self) {
+        let coloured = self.theme.style(Role::SynKeyword).fg != self.theme.style(Role::Text).fg;
+        if self.grammars_asked || !coloured || !self.app.wants_grammars() {
+            return;
+        }
+        self.grammars_asked = true;
+        let news = self.news.0.clone();
+        tokio::task::spawn_blocking(move || {
+            // A loop that has ended needs no colours.
+            drop(news.blocking_send(News::Grammars(Arc::new(Grammars::load()))));
+        });
+    }
+
     fn draw_if_due(&mut self) -> std::io::Result<()> {
         let began = Instant::now();
         if self.clock.due(self.app.dirty(), began).is_none_or(|due| due > began) {
@@ -336,20 +350,6 @@ impl Workbench {
             Some(acks) => acks.acknowledge(self.app.state.seq),
             None => Ok(()),
         }
-    }
-
-    /// Only once a frame stands that could do with them: no frame waits for grammars.
-    fn load_grammars(&mut self) {
-        let coloured = self.theme.style(Role::SynKeyword).fg != self.theme.style(Role::Text).fg;
-        if self.grammars_asked || !coloured || !self.app.wants_grammars() {
-            return;
-        }
-        self.grammars_asked = true;
-        let news = self.news.0.clone();
-        tokio::task::spawn_blocking(move || {
-            // A loop that has ended needs no colours.
-            drop(news.blocking_send(News::Grammars(Arc::new(Grammars::load()))));
-        });
     }
 }
 
