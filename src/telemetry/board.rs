@@ -248,6 +248,7 @@ impl Board {
             | Event::SkillUpdated { .. }
             | Event::AppendixUpdated { .. }
             | Event::GateDecided { .. }
+            | Event::OverrideLapsed { .. }
             | Event::RetuneApplied { .. }
             | Event::TestFinished { .. }
             | Event::HostStarted { .. }
