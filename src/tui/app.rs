@@ -36,6 +36,7 @@ use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
 use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
 use crate::telemetry::Board;
+use crate::text::Grammars;
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
 const IDLE_MS: u64 = 5_000;
@@ -102,6 +103,8 @@ pub struct App {
     pub state: RunState,
     pub identity: Identity,
     pub prefs: Prefs,
+    /// For syntax colour; `None` until they are loaded.
+    pub grammars: Option<Arc<Grammars>>,
     pub keymap: Arc<Keymap>,
     pub surface: Surface,
     pub now: u64,
@@ -151,6 +154,7 @@ impl App {
             state: RunState::default(),
             identity,
             prefs: Prefs::default(),
+            grammars: None,
             keymap: Arc::default(),
             surface: Surface::default(),
             now,
@@ -261,6 +265,11 @@ impl App {
                 Vec::new()
             }
             Msg::Told(told) => self.told(told),
+            Msg::Grammars(grammars) => {
+                self.grammars = Some(grammars);
+                self.stain(Dirty::Data);
+                Vec::new()
+            }
             Msg::Switched { run } => self.switched(run),
             Msg::RoleTaken { read_only } => {
                 self.role_taken(read_only);
@@ -293,6 +302,7 @@ impl App {
         fresh.attached = Some(run);
         fresh.arrangement.strip = self.arrangement.strip;
         fresh.prefs = self.prefs;
+        fresh.grammars = self.grammars.take();
         fresh.keymap = Arc::clone(&self.keymap);
         fresh.surface = std::mem::take(&mut self.surface);
         fresh.runs = std::mem::take(&mut self.runs);
@@ -538,6 +548,14 @@ impl App {
         })
     }
 
+    /// A text is on the screen whose syntax could be coloured.
+    pub fn wants_grammars(&self) -> bool {
+        self.grammars.is_none()
+            && !self.prefs.low_bandwidth
+            && self.has_diff()
+            && self.places().of(Pane::Patch).is_some()
+    }
+
     pub fn has_stage(&self) -> bool {
         self.shown_stage().is_some()
     }
@@ -558,8 +576,8 @@ impl App {
         let focus = self.arrangement.focus;
         // Two replies beside each other are not one text.
         let compares = focus == Pane::Transcript && self.transcript.compared.is_some();
-        (focus.is_searched() && !compares)
-            || matches!(focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config)
+        let listed = matches!(focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config);
+        listed || (focus.is_searched() && !compares)
     }
 
     pub fn can_zoom(&self) -> bool {

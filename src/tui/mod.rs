@@ -61,6 +61,7 @@ pub use app::{App, Identity, Link, Prefs};
 pub use colour::Depth;
 pub use controls::patch::Anchor;
 pub use controls::runs::Sort as RunsSort;
+pub use editor::Editing;
 pub use keymap::{Clash, Keymap, Keys, Press};
 pub use layout::{Class, Pane};
 pub use msg::{Dirty, EditPurpose, Effect, Msg};

@@ -6,6 +6,7 @@ mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod imported;
+mod review;
 mod stages;
 
 use client::{app, buffer, hear, key, played, press, text, welcome};

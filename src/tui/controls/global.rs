@@ -262,20 +262,20 @@ impl App {
 
     pub(in crate::tui) fn set_filter(&mut self, pane: Pane, text: &str) {
         match pane {
-            Pane::Config => {
-                self.config.filter = text.to_owned();
-                self.config.cursor = 0;
-            }
             Pane::Runs => {
-                self.runs.filter = text.to_owned();
+                text.clone_into(&mut self.runs.filter);
                 self.runs.refilter(self.now);
                 self.runs.cursor = 0;
             }
             Pane::Rollouts => self.filter_rollouts(text),
-            Pane::Curves => self.curves.filter = text.to_owned(),
+            Pane::Curves => text.clone_into(&mut self.curves.filter),
             Pane::Logs => {
-                self.logs.filter = text.to_owned();
+                text.clone_into(&mut self.logs.filter);
                 self.logs.follow = true;
+            }
+            Pane::Config => {
+                text.clone_into(&mut self.config.filter);
+                self.config.cursor = 0;
             }
             Pane::Steps | Pane::Transcript | Pane::Patch | Pane::Gate | Pane::Machine | Pane::Overview => {}
         }
