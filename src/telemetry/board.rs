@@ -273,6 +273,7 @@ impl Board {
             | Event::GateDecided { .. }
             | Event::OverrideLapsed { .. }
             | Event::RetuneApplied { .. }
+            | Event::OverrideLapsed { .. }
             | Event::TestFinished { .. }
             | Event::HostStarted { .. }
             | Event::EditDecided { .. }
