@@ -241,6 +241,10 @@ impl App {
             }
             Msg::Mouse(_) | Msg::Focus(_) => Vec::new(),
             Msg::Told(told) => self.told(told),
+            Msg::FileChanged(file) => {
+                self.file_changed(&file);
+                Vec::new()
+            }
             Msg::Switched { run } => self.switched(run),
             Msg::RoleTaken { read_only } => {
                 self.role_taken(read_only);

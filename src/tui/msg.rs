@@ -29,6 +29,8 @@ pub enum Msg {
     Focus(bool),
     /// The answer to an [`Effect::Ask`].
     Told(Told),
+    /// One of [`super::App::watched`] is another now.
+    FileChanged(PathBuf),
     /// The lines that follow are those of another run.
     Switched {
         run: PathBuf,

@@ -5,6 +5,7 @@ mod bad_inputs;
 mod foreign;
 mod evals;
 mod imports;
+mod listings;
 mod lives;
 mod place;
 mod reads;

@@ -6,6 +6,9 @@ mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod imported;
+#[path = "../fixture/listing.rs"]
+mod listing;
+mod shell;
 mod stages;
 
 use client::{app, buffer, hear, key, played, press, text, welcome};

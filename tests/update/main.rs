@@ -5,8 +5,11 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+#[path = "../fixture/listing.rs"]
+mod listing;
 mod logs;
 mod random;
+mod shell;
 mod review;
 mod stages;
 

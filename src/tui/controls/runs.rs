@@ -155,8 +155,7 @@ impl RunsView {
     }
 
     /// Chooses and sorts again; the selection stays on its run.
-    fn arrange(&mut self, now: u64) {
-        let selected = self.selected().map(|run| run.path.clone());
+    fn arrange(&mut self, selected: Option<PathBuf>, now: u64) {
         self.shown = (0..self.rows.len()).filter(|at| self.query.admits(&self.rows[*at], now)).collect();
         let (rows, sort) = (&self.rows, self.sort);
         self.shown.sort_by(|left, right| sort.compare(&rows[*left], &rows[*right]));
@@ -171,7 +170,7 @@ impl RunsView {
             Ok(query) => (self.query, self.filter_fault) = (query, None),
             Err(error) => self.filter_fault = Some(error.to_string()),
         }
-        self.arrange(now);
+        self.arrange(self.selected().map(|run| run.path.clone()), now);
     }
 }
 
@@ -188,8 +187,7 @@ impl App {
             (RunsAction::Sort, _) => {
                 self.runs.sort = self.runs.sort.next();
                 self.runs.cursor = 0;
-                self.runs.arrange(self.now);
-                self.runs.cursor = 0;
+                self.runs.arrange(None, self.now);
             }
             (RunsAction::Open, Some(run)) => return self.open_run(run),
             (RunsAction::Resume, Some(run)) => return self.open_resume_picker(Some(&run)),
@@ -239,8 +237,9 @@ impl App {
                 (view.heard, view.more) = (true, listing.more);
                 view.next_look = self.now + if listing.more { READ_ON_MS } else { LOOK_MS };
                 if !same {
+                    let selected = view.selected().map(|run| run.path.clone());
                     view.rows = listing.runs;
-                    view.arrange(self.now);
+                    view.arrange(selected, self.now);
                 }
                 if same && before == (true, listing.more, None) {
                     return Vec::new();

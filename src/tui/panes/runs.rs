@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::{frame, placeholder};
 use crate::plain::{count, signed, tokens};
 use crate::store::{Condition, RunSummary};
-use crate::text::fit;
+use crate::text::{fit, sanitize_line};
 use crate::tui::app::App;
 use crate::tui::controls::runs::{Sort, tokens_of};
 use crate::tui::layout::Pane;
@@ -196,7 +196,10 @@ fn list(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
             vec![if attached { span(Role::Key, "▸") } else { span(Role::Text, " ") }, chosen_mark(app, run)];
         let (glyph, role) = mark(run.status);
         line.push(span(role, format!("{glyph} ")));
-        line.push(span(if attached { Role::Strong } else { Role::Text }, fit(&run.name, name)));
+        line.push(span(
+            if attached { Role::Strong } else { Role::Text },
+            fit(&sanitize_line(&run.name), name),
+        ));
         for column in &columns {
             let (role, text) = (column.cell)(app, run);
             line.push(span(role, aligned(column, &text)));
@@ -209,7 +212,7 @@ fn list(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
 }
 
 fn aligned(column: &Column, text: &str) -> String {
-    let text = fit(text, column.width);
+    let text = fit(&sanitize_line(text), column.width);
     if column.right {
         let text = text.trim_end();
         let pad = column.width.saturating_sub(crate::text::width(text));
