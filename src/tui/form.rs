@@ -333,9 +333,9 @@ impl App {
                     self.overlay = None;
                 }
                 self.launch = None;
-                // Whatever was shown of it is out of date.
+                // It goes on where this client saw it stop; what was typed stays.
                 if self.attached.as_ref() == Some(&run) {
-                    return vec![Effect::Open { run }];
+                    return vec![Effect::Reconnect { read_only: self.identity.read_only }];
                 }
                 return self.open_run(run);
             }

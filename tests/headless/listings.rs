@@ -56,7 +56,7 @@ async fn runs_of_every_kind_are_listed_and_filtered() {
 
     for (filter, names) in [
         ("status:crashed or status:elsewhere", &["far", "torn"][..]),
-        ("best>0.5 env:qa not torn", &["one"]),
+        ("best>0.5 env:qa not torn", &["far", "one"]),
         ("host:gpu7 age<1h", &["far"]),
         ("seed:8", &[]),
     ] {

@@ -192,12 +192,14 @@ async fn a_killed_run_is_resumed_by_the_picker() {
     let pid = done.json()[0]["launch"]["pid"].as_u64().unwrap();
     let killed = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
     assert!(killed.success());
-    terminal.wait_for("crashed");
+    terminal.wait_for("☠ one");
     terminal.send("gr");
     terminal.wait_for("goes on with the configuration it began with");
     terminal.send("\r");
-    terminal.wait_for("[REVIEW 2]");
-    terminal.wait_until("a living host", |screen, _| !screen.contents().contains("reconnecting"));
+    terminal.wait_until("a living host", |screen, _| {
+        let screen = screen.contents();
+        screen.contains("[REVIEW 2]") && !screen.contains("reconnecting") && !screen.contains("Resume a run")
+    });
     terminal.send("4A\r\r");
     terminal.wait_for("END  completed");
     terminal.send("q");

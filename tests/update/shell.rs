@@ -416,6 +416,31 @@ fn a_draft_is_checked_reasoned_and_sent_whole() {
 }
 
 #[test]
+fn another_run_does_not_take_a_draft_away_unasked() {
+    let mut app = configured();
+    app.update(Msg::Tick(app.now + 10_000));
+    told(&mut app, Told::Runs(Ok(listing(every_condition()))));
+    select(&mut app, "review.mode");
+    key(&mut app, KeyCode::Enter);
+    press(&mut app, "2");
+    press(&mut app, "1");
+    assert_eq!(key(&mut app, KeyCode::Enter), []);
+    assert!(text(&app).contains("leaving forgets the draft"), "{}", text(&app));
+    assert_eq!(key(&mut app, KeyCode::Enter), [Effect::Open { run: "/runs/run-00".into() }]);
+}
+
+#[test]
+fn a_resume_of_the_attached_run_keeps_the_screen() {
+    let mut app = played(SIZE, &fixture::reviewing());
+    app.attached = Some("/runs/run-06".into());
+    let effects = told(&mut app, Told::Started(Ok("/runs/run-06".into())));
+    assert_eq!(effects, [Effect::Reconnect { read_only: false }]);
+    let toast = app.toast.clone();
+    app.update(Msg::RoleTaken { read_only: false });
+    assert_eq!(app.toast, toast, "the role is the same");
+}
+
+#[test]
 fn a_denied_draft_stays() {
     let mut app = configured();
     select(&mut app, "review.mode");

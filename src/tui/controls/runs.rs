@@ -11,6 +11,7 @@ use crate::tui::app::{App, Link};
 use crate::tui::controls::global::GlobalAction;
 use crate::tui::layout::Pane;
 use crate::tui::msg::{Dirty, Effect};
+use crate::tui::overlay::{Confirmed, Overlay};
 use crate::tui::services::Ask;
 use crate::tui::theme::Role;
 
@@ -136,6 +137,8 @@ pub struct RunsView {
     /// Drawn over the curves of the attached run, in the order they were marked.
     pub marked: Vec<PathBuf>,
     pub pinned: Option<PathBuf>,
+    /// How many runs are in each condition that wants attention.
+    pub counts: Vec<(Condition, usize)>,
     /// Why there is no listing.
     pub fault: Option<String>,
     /// A listing was told at least once.
@@ -163,6 +166,12 @@ impl RunsView {
             .and_then(|path| self.shown.iter().position(|at| self.rows[*at].path == path))
             .unwrap_or(self.cursor);
         self.cursor = place.min(self.shown.len().saturating_sub(1));
+    }
+
+    fn count(&mut self) {
+        let wanted = [Condition::Review, Condition::Stalled, Condition::Running, Condition::Interrupted];
+        let n = |status| self.rows.iter().filter(|run| run.status == status).count();
+        self.counts = wanted.map(|status| (status, n(status))).into_iter().filter(|one| one.1 > 0).collect();
     }
 
     pub(in crate::tui) fn refilter(&mut self, now: u64) {
@@ -212,6 +221,10 @@ impl App {
             self.focus(Pane::Steps);
             return Vec::new();
         }
+        if self.has_draft() {
+            self.overlay = Some(Overlay::Confirm { then: Confirmed::Leave { run } });
+            return Vec::new();
+        }
         let name = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         self.say(Role::Dim, format!("opening {name}…"));
         vec![Effect::Open { run }]
@@ -239,6 +252,7 @@ impl App {
                 if !same {
                     let selected = view.selected().map(|run| run.path.clone());
                     view.rows = listing.runs;
+                    view.count();
                     view.arrange(selected, self.now);
                 }
                 if same && before == (true, listing.more, None) {

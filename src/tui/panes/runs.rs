@@ -64,16 +64,13 @@ fn nothing(app: &App) -> [&str; 2] {
     }
 }
 
-/// `▸2 ◐1 ✓14`: what is at work, what waits, what is done.
+/// `◐1 ●2 ☠1 14 runs`: what waits, is at work, was killed, and how many there are.
 fn counts(app: &App) -> Vec<Span> {
     let view = &app.runs;
     let mut out = Vec::new();
-    for status in [Condition::Review, Condition::Stalled, Condition::Running, Condition::Interrupted] {
-        let n = view.rows.iter().filter(|run| run.status == status).count();
-        if n > 0 {
-            let (glyph, role) = mark(status);
-            out.push(span(role, format!("{glyph}{n} ")));
-        }
+    for (status, n) in &view.counts {
+        let (glyph, role) = mark(*status);
+        out.push(span(role, format!("{glyph}{n} ")));
     }
     let all = view.rows.len();
     let shown = view.shown.len();
