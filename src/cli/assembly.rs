@@ -12,7 +12,7 @@ use crate::engine::{self, Continuation, RunService, now_ms};
 use crate::event::Record;
 use crate::store::foreign::ForeignRun;
 use crate::store::{RunDir, atomic_write, fold_run};
-use crate::tui::{self, Exit, Identity, Options, Services};
+use crate::tui::{self, Exit, Identity, Options, Services, Wishes};
 
 /// Writes the resolved configuration into a run folder; its host reads it from there.
 pub fn write_config(run: &RunDir, config: &Config) -> Result<(), Failure> {
@@ -93,10 +93,11 @@ pub async fn workbench(
     run_dir: Option<&Path>,
     services: Arc<dyn Services>,
     read_only: bool,
+    wishes: Wishes,
 ) -> Result<(), Failure> {
     let client_id = format!("tui-{}-{}", std::process::id(), now_ms());
     let identity = Identity { name: author_here(), read_only, client_id };
-    let options = Options { identity, theme: None, services, run_dir: run_dir.map(Path::to_owned) };
+    let options = Options { identity, wishes, services, run_dir: run_dir.map(Path::to_owned) };
     match tui::run(connection, options).await {
         Ok(Exit::Left { run, ended: false }) => {
             output::note(&format!("left {run}; it goes on: planish attach {run}"));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::locate::Root;
 use super::present::{View, present};
 use super::run::{Viewing, attach, options};
+use super::screen::Screen;
 use super::services::Here;
 use super::{Failure, assembly, exit};
 use crate::client::{Target, open};
@@ -21,31 +22,34 @@ pub struct Args {
     /// Lines instead of the workbench
     #[arg(long)]
     plain: bool,
+    #[command(flatten)]
+    screen: Screen,
 }
 
 pub async fn run(args: Args) -> Result<u8, Failure> {
     let view = View::choose(args.plain, false);
+    let viewing = Viewing { screen: args.screen.clone(), ..Viewing::default() };
     let far = args.run.as_deref().and_then(Target::parse_ssh).transpose()?;
     if let Some(target) = far {
         let services = Arc::new(Here::new(&args.root.path, Some(target.clone())));
         let connection = open(target, options(view, args.read_only)).await?;
-        return present(connection, view, None, services, args.read_only, &Viewing::default()).await;
+        return present(connection, view, None, services, args.read_only, &viewing).await;
     }
     let run = match &args.run {
         Some(run) => args.root.find(run)?,
         None => match args.root.latest() {
             Err(_) if view == View::Workbench && args.root.is_empty() => {
-                return home(&args.root, args.read_only).await;
+                return home(&args.root, args.read_only, &args.screen).await;
             }
             run => run?,
         },
     };
-    attach(run.path(), &args.root.path, view, args.read_only, &Viewing::default()).await
+    attach(run.path(), &args.root.path, view, args.read_only, &viewing).await
 }
 
 /// The workbench with no run attached.
-pub async fn home(root: &Root, read_only: bool) -> Result<u8, Failure> {
+pub async fn home(root: &Root, read_only: bool, screen: &Screen) -> Result<u8, Failure> {
     let services = Arc::new(Here::new(&root.path, None));
-    assembly::workbench(None, None, services, read_only).await?;
+    assembly::workbench(None, None, services, read_only, screen.into()).await?;
     Ok(exit::DONE)
 }

@@ -14,6 +14,7 @@ mod import;
 mod import_config;
 mod import_run;
 mod json_lines;
+mod keys;
 mod launch;
 mod locate;
 mod ls;
@@ -25,8 +26,10 @@ mod replay;
 mod report;
 mod resume;
 mod resume_from;
+mod review;
 mod run;
 pub mod run_setup;
+mod screen;
 mod schema;
 mod services;
 mod settled;
@@ -50,6 +53,8 @@ struct Cli {
     command: Option<Command>,
     #[command(flatten)]
     root: locate::Root,
+    #[command(flatten)]
+    screen: screen::Screen,
 }
 
 #[derive(Subcommand)]
@@ -76,6 +81,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Print every configuration key with its type, default and meaning
     Schema(schema::Args),
+    /// List every action of the workbench with its keys
+    Keys(keys::Args),
     /// Serve scripted model replies on loopback, for tests
     MockServe(mock_serve::Args),
     /// The far end of `attach ssh://…`: a run's lines over stdio
@@ -96,7 +103,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::USAGE));
         }
     };
-    let Some(command) = cli.command else { return without_command(&cli.root) };
+    let Some(command) = cli.command else { return without_command(&cli.root, &cli.screen) };
     let outcome = match command {
         Command::Run(args) => block_on(run::run(args)),
         Command::Attach(args) => block_on(attach::run(args)),
@@ -109,6 +116,7 @@ pub fn main() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),
+        Command::Keys(args) => keys::run(&args),
         Command::MockServe(args) => block_on(mock_serve::run(args)),
         Command::Bridge(args) => block_on(bridge::run(args)),
         Command::Host(args) => host::run(&args),
@@ -121,9 +129,9 @@ fn code(outcome: Result<u8, Failure>) -> ExitCode {
 }
 
 /// The workbench on the runs here; where there is no terminal for it, the help.
-fn without_command(root: &locate::Root) -> ExitCode {
+fn without_command(root: &locate::Root, screen: &screen::Screen) -> ExitCode {
     if present::View::choose(false, false) == present::View::Workbench {
-        return code(block_on(attach::home(root, false)));
+        return code(block_on(attach::home(root, false, screen)));
     }
     // A closed pipe is no reason to complain about help text.
     let _ = Cli::command().print_help();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::locate::Root;
 use super::present::{View, present};
 use super::run::Viewing;
+use super::screen::Screen;
 use super::{Failure, exit};
 use crate::client;
 use crate::event::scan;
@@ -30,6 +31,8 @@ pub struct Args {
     /// Lines instead of the workbench
     #[arg(long)]
     plain: bool,
+    #[command(flatten)]
+    screen: Screen,
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -51,8 +54,9 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
         }
     };
     let view = View::choose(args.plain, false);
+    let viewing = Viewing { screen: args.screen.clone(), ..Viewing::default() };
     let connection = client::replay(name, records, args.speed, view == View::Workbench);
-    present(connection, view, None, Arc::new(Alone), true, &Viewing::default()).await?;
+    present(connection, view, None, Arc::new(Alone), true, &viewing).await?;
     Ok(exit::DONE)
 }
 

@@ -62,6 +62,25 @@ pub struct Spec {
     pub enabled: fn(&App) -> bool,
 }
 
+impl Spec {
+    /// How `planish ctl` does the same, or why it does not.
+    pub fn ctl_words(&self) -> String {
+        match (self.ctl, self.steers) {
+            (Some(verb), _) => format!("ctl {verb}"),
+            (None, false) => "changes this screen only".to_owned(),
+            (None, true) => {
+                // One command of the protocol for each of several things.
+                let verb = match self.action {
+                    Action::Patch(PatchAction::AcceptRest) => "decide EDIT --accept",
+                    Action::Patch(PatchAction::RejectRest) => "decide EDIT --reject --reason WHY",
+                    _ => "show",
+                };
+                format!("several commands: ctl {verb}, for each")
+            }
+        }
+    }
+}
+
 pub(super) fn always(_: &App) -> bool {
     true
 }
@@ -171,7 +190,16 @@ mod tests {
         let all: HashSet<_> = actions().map(|spec| spec.action).collect();
         assert_eq!((ids.len(), all.len()), (actions().count(), actions().count()));
         for spec in actions() {
-            assert!(!spec.doc.is_empty() && !spec.keys.is_empty() && spec.id.contains('.'), "{}", spec.id);
+            assert!(!spec.doc.is_empty() && spec.id.contains('.'), "{}", spec.id);
+        }
+    }
+
+    #[test]
+    fn every_action_works_from_outside_or_says_why_not() {
+        for spec in actions() {
+            let words = spec.ctl_words();
+            assert!(spec.ctl.is_none() || spec.steers, "{}: only what changes the run has a verb", spec.id);
+            assert!(!words.contains("ctl show"), "{} steers the run but names no verb", spec.id);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The app: all state of the screen and `update(msg) -> effects`, pure and synchronous. It folds the run's events
 //! itself; it does no IO, reads no clock and draws nothing.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,20 +21,22 @@ use super::controls::runs::RunsView;
 use super::controls::transcript::TranscriptView;
 use super::form::LaunchForm;
 use super::journal_lines::JournalLines;
-use super::keymap::{Keymap, Press};
+use super::keymap::Keymap;
 use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
 use super::overlay::Overlay;
 use super::search::Search;
 use super::services::Told;
-use super::stages::Stage;
+use super::stages::{Stage, StageList};
 use super::steer::Pending;
+use super::surface::Surface;
 use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
 use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
 use crate::telemetry::Board;
+use crate::text::Grammars;
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
 const IDLE_MS: u64 = 5_000;
@@ -101,7 +103,10 @@ pub struct App {
     pub state: RunState,
     pub identity: Identity,
     pub prefs: Prefs,
+    /// For syntax colour; `None` until they are loaded.
+    pub grammars: Option<Arc<Grammars>>,
     pub keymap: Arc<Keymap>,
+    pub surface: Surface,
     pub now: u64,
     pub size: (u16, u16),
     pub link: Link,
@@ -136,7 +141,7 @@ pub struct App {
     /// A launch form that was left without starting.
     pub(super) launch: Option<Box<LaunchForm>>,
     pub toast: Option<Toast>,
-    pub(super) presses: Vec<Press>,
+    pub(super) stage_list: RefCell<StageList>,
     pub(super) pending: HashMap<String, Pending>,
     pub(super) commands: u64,
     last_key_at: u64,
@@ -149,7 +154,9 @@ impl App {
             state: RunState::default(),
             identity,
             prefs: Prefs::default(),
+            grammars: None,
             keymap: Arc::default(),
+            surface: Surface::default(),
             now,
             size,
             link: Link::Connecting,
@@ -183,7 +190,7 @@ impl App {
             search: None,
             launch: None,
             toast: None,
-            presses: Vec::new(),
+            stage_list: RefCell::default(),
             pending: HashMap::new(),
             commands: 0,
             last_key_at: 0,
@@ -239,10 +246,28 @@ impl App {
                 self.stain(Dirty::Repaint);
                 Vec::new()
             }
-            Msg::Mouse(_) | Msg::Focus(_) => Vec::new(),
-            Msg::Told(told) => self.told(told),
+            Msg::Mouse(event) => self.mouse(event),
+            Msg::Focus(here) => {
+                self.focus_changed(here);
+                Vec::new()
+            }
+            Msg::Settings(settings) => self.use_settings(*settings),
+            Msg::SettingsBroken(why) => {
+                self.settings_broken(why);
+                Vec::new()
+            }
             Msg::FileChanged(file) => {
                 self.file_changed(&file);
+                Vec::new()
+            }
+            Msg::Said(role, text) => {
+                self.say(role, text);
+                Vec::new()
+            }
+            Msg::Told(told) => self.told(told),
+            Msg::Grammars(grammars) => {
+                self.grammars = Some(grammars);
+                self.stain(Dirty::Data);
                 Vec::new()
             }
             Msg::Switched { run } => self.switched(run),
@@ -277,7 +302,9 @@ impl App {
         fresh.attached = Some(run);
         fresh.arrangement.strip = self.arrangement.strip;
         fresh.prefs = self.prefs;
+        fresh.grammars = self.grammars.take();
         fresh.keymap = Arc::clone(&self.keymap);
+        fresh.surface = std::mem::take(&mut self.surface);
         fresh.runs = std::mem::take(&mut self.runs);
         fresh.launch = self.launch.take();
         fresh.commands = self.commands;
@@ -428,6 +455,7 @@ impl App {
         }
         self.state.apply(record);
         self.live.settle(&record.event);
+        self.adopt_result(&record.event);
         self.board.hear(record);
         self.lines.hear(record, self.last_seq);
         // Only news moves the screen: history that is still being read does not.
@@ -442,7 +470,7 @@ impl App {
     fn arrive(&mut self) -> Vec<Effect> {
         if self.review_label().is_some() {
             self.focus(Pane::Patch);
-            return vec![Effect::Bell];
+            return self.call();
         }
         if self.ended() {
             self.focus(Pane::Gate);
@@ -465,7 +493,7 @@ impl App {
                 } else {
                     self.say(Role::Warn, "a review waits for you: press 4");
                 }
-                return vec![Effect::Bell];
+                return self.call();
             }
             Event::GateDecided { .. } | Event::TestFinished { .. }
                 if idle && self.stage.is_none() && self.arrangement.main == Pane::Patch =>
@@ -520,6 +548,14 @@ impl App {
         })
     }
 
+    /// A text is on the screen whose syntax could be coloured.
+    pub fn wants_grammars(&self) -> bool {
+        self.grammars.is_none()
+            && !self.prefs.low_bandwidth
+            && self.has_diff()
+            && self.places().of(Pane::Patch).is_some()
+    }
+
     pub fn has_stage(&self) -> bool {
         self.shown_stage().is_some()
     }
@@ -537,9 +573,11 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        let listed =
-            matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config);
-        listed || self.arrangement.focus.is_searched()
+        let focus = self.arrangement.focus;
+        // Two replies beside each other are not one text.
+        let compares = focus == Pane::Transcript && self.transcript.compared.is_some();
+        let listed = matches!(focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config);
+        listed || (focus.is_searched() && !compares)
     }
 
     pub fn can_zoom(&self) -> bool {

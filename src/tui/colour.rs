@@ -125,6 +125,7 @@ fn nearest_256(colour: Rgb) -> Color {
     Color::Indexed(best)
 }
 
+#[cfg(test)]
 /// WCAG contrast ratio, 1 to 21.
 pub fn contrast(a: Rgb, b: Rgb) -> f64 {
     let (a, b) = (luminance(a) + 0.05, luminance(b) + 0.05);

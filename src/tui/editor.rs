@@ -1,7 +1,8 @@
-//! `$VISUAL` or `$EDITOR` on a temporary file. The caller has given the terminal back before.
+//! `$VISUAL` or `$EDITOR`, or `$PAGER`, on a temporary file. The caller has given the terminal back before.
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::Path;
 
 use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
@@ -24,17 +25,7 @@ impl Editing {
             .map_err(|error| format!("no temporary file: {error}"))?;
         let before = text.trim_end_matches('\n').to_owned();
         writeln!(file, "{before}").and_then(|()| file.flush()).map_err(|error| error.to_string())?;
-        let editor = program();
-        // The variable may hold arguments (`code --wait`), so a shell splits it; the path is passed apart.
-        let mut command = OsString::from(&editor);
-        command.push(" \"$1\"");
-        let child = Command::new("sh")
-            .arg("-c")
-            .arg(command)
-            .arg("planish")
-            .arg(file.path())
-            .spawn()
-            .map_err(|error| format!("cannot start `{}`: {error}", editor.display()))?;
+        let child = start(&program(), file.path())?;
         Ok(Self { file, before, child })
     }
 
@@ -55,9 +46,61 @@ impl Editing {
     }
 }
 
+/// A pager that shows a text.
+pub struct Paging {
+    _file: NamedTempFile,
+    pub child: Child,
+}
+
+impl Paging {
+    /// # Errors
+    /// A message for people when the file or the pager cannot be had.
+    pub fn start(text: &str) -> Result<Self, String> {
+        let mut file = tempfile::Builder::new()
+            .prefix("planish-page-")
+            .suffix(".txt")
+            .tempfile()
+            .map_err(|error| format!("no temporary file: {error}"))?;
+        // A pager may pass on what steers a terminal.
+        writeln!(file, "{}", crate::text::sanitize(text))
+            .and_then(|()| file.flush())
+            .map_err(|error| error.to_string())?;
+        let child = start(&pager(), file.path())?;
+        Ok(Self { _file: file, child })
+    }
+
+    /// # Errors
+    /// The pager could not show it.
+    pub fn finish(self, status: std::io::Result<std::process::ExitStatus>) -> Result<(), String> {
+        let status = status.map_err(|error| error.to_string())?;
+        match status.success() {
+            true => Ok(()),
+            false => Err(format!("`{}` ended with {status}; set $PAGER to another one", pager().display())),
+        }
+    }
+}
+
+/// The variable may hold arguments (`code --wait`), so a shell splits it; the path is passed apart.
+fn start(program: &OsString, file: &Path) -> Result<Child, String> {
+    let mut command = program.clone();
+    command.push(" \"$1\"");
+    Command::new("sh")
+        .arg("-c")
+        .arg(command)
+        .arg("planish")
+        .arg(file)
+        .spawn()
+        .map_err(|error| format!("cannot start `{}`: {error}", program.display()))
+}
+
 fn program() -> OsString {
-    ["VISUAL", "EDITOR"]
-        .iter()
-        .find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
-        .unwrap_or_else(|| "vi".into())
+    variable(&["VISUAL", "EDITOR"]).unwrap_or_else(|| "vi".into())
+}
+
+fn pager() -> OsString {
+    variable(&["PAGER"]).unwrap_or_else(|| "less".into())
+}
+
+fn variable(names: &[&str]) -> Option<OsString> {
+    names.iter().find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
 }

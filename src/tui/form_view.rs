@@ -4,12 +4,12 @@ use ratatui::layout::Rect;
 
 use super::app::App;
 use super::form::{Check, Field, LaunchForm};
+use super::overlay_view::{centered, input_line};
 use super::paint::{Canvas, Span, rows_of, span, window, wrap_spans};
 use super::panes::runs::{age, last_done, mark, word};
 use super::resume::ResumePicker;
 use super::services::Checked;
 use super::theme::Role;
-use super::view::{centered, input_line};
 use crate::config::Key;
 use crate::domain::Role as ModelRole;
 use crate::plain::{count, tokens};

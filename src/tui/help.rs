@@ -33,18 +33,26 @@ const OPPOSITES: &[(Action, Action)] = &[
 ];
 
 /// The help in rows of at most `columns`.
-pub fn lines(app: &App, columns: usize) -> Vec<Vec<Span>> {
+pub fn lines(app: &App, columns: usize, filter: &str) -> Vec<Vec<Span>> {
+    let filter = filter.to_lowercase();
+    let wanted = |line: &Vec<Span>| {
+        let text: String = line.iter().map(|(_, text)| text.to_lowercase()).collect();
+        filter.split_whitespace().all(|word| text.contains(word))
+    };
     let mut lines = Vec::new();
     for scope in [app.arrangement.focus.scope(), Scope::Global] {
+        let mut group = if scope == Scope::Global { panes(app) } else { Vec::new() };
+        let rows = scope.rows().iter().filter(|spec| !goes_to_pane(spec.action));
+        group.extend(rows.filter_map(|spec| row(app, spec, columns)));
+        group.retain(wanted);
+        if group.is_empty() {
+            continue;
+        }
         if !lines.is_empty() {
             lines.push(Vec::new());
         }
         lines.push(vec![span(Role::Title, scope.title())]);
-        if scope == Scope::Global {
-            lines.extend(panes(app));
-        }
-        let rows = scope.rows().iter().filter(|spec| !goes_to_pane(spec.action));
-        lines.extend(rows.filter_map(|spec| row(app, spec, columns)));
+        lines.extend(group);
     }
     lines
 }

@@ -1,13 +1,17 @@
 //! What reaches the app, and what it asks the runtime to do. Plain data.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
 use super::services::{Ask, Told};
+use super::settings::{Settings, ThemeChoice};
+use super::theme::Role;
 pub use crate::client::ClientEvent;
 use crate::domain::StepRef;
 use crate::event::ClientLine;
+use crate::text::Grammars;
 
 #[derive(Clone, Debug)]
 pub enum Msg {
@@ -27,10 +31,18 @@ pub enum Msg {
     Mouse(MouseEvent),
     /// The terminal has the user's attention, or lost it.
     Focus(bool),
+    /// How the screen is to look and behave from now on.
+    Settings(Box<Settings>),
+    /// What is wrong in a settings file; the old settings hold.
+    SettingsBroken(String),
+    /// A file the run was made from has changed on disk.
+    FileChanged(PathBuf),
+    /// What an effect came to.
+    Said(Role, String),
+    /// Syntax can be coloured from now on.
+    Grammars(Arc<Grammars>),
     /// The answer to an [`Effect::Ask`].
     Told(Told),
-    /// One of [`super::App::watched`] is another now.
-    FileChanged(PathBuf),
     /// The lines that follow are those of another run.
     Switched {
         run: PathBuf,
@@ -59,8 +71,14 @@ pub enum Effect {
     },
     /// Copy by OSC 52.
     Copy(String),
-    /// A decision waits: ring the bell.
+    /// A decision waits: call the user.
     Bell,
+    /// Show everything in this theme.
+    Theme(ThemeChoice),
+    /// Let the terminal report clicks, or not.
+    Mouse(bool),
+    /// Show a text in `$PAGER`.
+    Page(String),
     /// Ask what lies outside the run.
     Ask(Ask),
     /// Leave this run for another one; [`Msg::Switched`] follows when that can be reached.

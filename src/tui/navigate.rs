@@ -6,44 +6,83 @@ use serde_json::Value;
 use super::action::{Action, Scope, Spec, spec};
 use super::app::App;
 use super::controls::global::GlobalAction;
+use super::help::is_motion;
 use super::keymap::{Match, Press};
 use super::msg::Effect;
 use super::overlay::{Chosen, Outcome, Prompted};
+use super::settings::{ThemeChoice, theme_names};
 use super::theme::Role;
+
+/// A count is cut at this.
+const MOST_COUNT: usize = 999_999;
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
         // These work inside every overlay and input too.
-        if key.modifiers.contains(KeyModifiers::CONTROL) {
-            match key.code {
-                KeyCode::Char('c') => return self.act_global(GlobalAction::Interrupt),
-                KeyCode::Char('l') => return self.act_global(GlobalAction::Repaint),
-                KeyCode::Char('z') => return self.act_global(GlobalAction::Suspend),
-                _ => {}
-            }
+        if key.modifiers.contains(KeyModifiers::CONTROL)
+            && let Some(press) = Press::of(key)
+            && let Match::Action(Action::Global(action)) = self.keymap.lookup(Scope::Global, &[press])
+            && matches!(action, GlobalAction::Interrupt | GlobalAction::Repaint | GlobalAction::Suspend)
+        {
+            return self.act_global(action);
         }
+        let preview = self.previewed();
         if let Some(outcome) = self.overlay_key(key) {
-            return self.overlay_outcome(outcome);
+            return match (self.previewed(), &outcome) {
+                (Some(theme), _) if preview.as_ref() != Some(&theme) => vec![Effect::Theme(theme)],
+                (None, Outcome::Close) if preview.is_some() => {
+                    vec![Effect::Theme(self.surface.theme.clone())]
+                }
+                _ => self.overlay_outcome(outcome),
+            };
         }
         let Some(press) = Press::of(key) else { return Vec::new() };
-        self.presses.push(press);
-        match self.keymap.lookup(self.arrangement.focus.scope(), &self.presses) {
+        if self.takes_into_count(&press) {
+            return Vec::new();
+        }
+        self.surface.presses.push(press);
+        match self.keymap.lookup(self.arrangement.focus.scope(), &self.surface.presses) {
             Match::Prefix => Vec::new(),
             Match::None => {
-                self.presses.clear();
+                self.surface.presses.clear();
+                self.surface.count = None;
                 Vec::new()
             }
             Match::Action(action) => {
-                self.presses.clear();
-                match spec(action) {
-                    Some(spec) if !(spec.enabled)(self) => {
+                // Esc gives up a chord or a count before it means anything else.
+                let begun = self.surface.presses.len() > 1 || self.surface.count.is_some();
+                self.surface.presses.clear();
+                let count = self.surface.count.take().filter(|count| *count > 0);
+                match (spec(action), count) {
+                    _ if begun && key.code == KeyCode::Esc => Vec::new(),
+                    (Some(spec), _) if !(spec.enabled)(self) => {
                         self.refuse(spec);
+                        Vec::new()
+                    }
+                    (_, Some(times)) if is_motion(action) => self.repeat(action, times),
+                    (Some(spec), Some(_)) => {
+                        self.say(Role::Warn, format!("{} takes no count", spec.label));
                         Vec::new()
                     }
                     _ => self.act(action),
                 }
             }
         }
+    }
+
+    /// A digit after the key for counts; or one that means nothing else, so that unbinding the digits of panes makes
+    /// them count at once.
+    fn takes_into_count(&mut self, press: &Press) -> bool {
+        let Some(digit) = press.digit().filter(|_| self.surface.presses.is_empty()) else { return false };
+        let free = || {
+            let scope = self.arrangement.focus.scope();
+            self.keymap.lookup(scope, std::slice::from_ref(press)) == Match::None
+        };
+        let Some(so_far) = self.surface.count.or_else(|| (digit > 0 && free()).then_some(0)) else {
+            return false;
+        };
+        self.surface.count = Some(so_far.saturating_mul(10).saturating_add(digit).min(MOST_COUNT));
+        true
     }
 
     fn refuse(&mut self, spec: &Spec) {
@@ -63,9 +102,17 @@ impl App {
         match outcome {
             Outcome::Stay | Outcome::Close => Vec::new(),
             Outcome::Confirmed(what) => self.confirmed(what),
-            Outcome::Act(action) => self.act(action),
+            Outcome::Act(action) => {
+                self.surface.remember(action);
+                self.from_palette(action)
+            }
+            Outcome::Run(argued) => self.run_argued(argued),
             Outcome::Launch(word) => self.launch_word(word),
             Outcome::Resume(word) => self.resume_word(word),
+            Outcome::Chosen(Chosen::Theme, index) => match theme_names().nth(index) {
+                Some((name, _)) => self.use_theme(ThemeChoice::Named(name.to_owned())),
+                None => Vec::new(),
+            },
             Outcome::Prompted(Prompted::Reject { at, edits, expect_rev }, reason) => {
                 self.reject(at, &edits, &reason, expect_rev)
             }
@@ -84,7 +131,7 @@ impl App {
             }
             Outcome::Prompted(Prompted::Retune, reason) => self.send_draft(&reason),
             Outcome::Prompted(Prompted::Filter(pane), text) => {
-                self.set_filter(pane, text);
+                self.set_filter(pane, &text);
                 Vec::new()
             }
             Outcome::Prompted(Prompted::Search(pane), text) => {

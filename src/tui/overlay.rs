@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
-use super::action::{Action, Spec, actions};
+use super::action::Action;
 use super::app::App;
 use super::form::{FormWord, LaunchForm};
 use super::input::Input;
 use super::layout::Pane;
+use super::palette::{Argued, Then, entries};
 use super::resume::{ResumePicker, ResumeWord};
 use crate::domain::{Ruling, StepRef};
 
@@ -16,6 +17,9 @@ use crate::domain::{Ruling, StepRef};
 pub enum Overlay {
     Help {
         top: usize,
+        filter: Input,
+        /// Keys go to the filter.
+        typing: bool,
     },
     Palette {
         input: Input,
@@ -56,6 +60,11 @@ pub enum Confirmed {
     Submit {
         at: StepRef,
     },
+    /// The call under way at `path`, for `item`.
+    CancelCall {
+        path: String,
+        item: String,
+    },
 }
 
 /// One line of an [`Overlay::Choice`].
@@ -70,6 +79,8 @@ pub struct Choice {
 pub enum Chosen {
     /// One of [`Ruling::ALL`].
     Ruling { at: StepRef },
+    /// A built-in theme.
+    Theme,
     /// The new value of a setting: one of the words.
     Setting { key: &'static str, words: &'static [&'static str] },
 }
@@ -120,6 +131,7 @@ pub enum Outcome {
     Prompted(Prompted, String),
     Chosen(Chosen, usize),
     Act(Action),
+    Run(Argued),
     Launch(FormWord),
     Resume(ResumeWord),
 }
@@ -134,6 +146,7 @@ impl Outcome {
             | Outcome::Confirmed(_)
             | Outcome::Prompted(..)
             | Outcome::Chosen(..)
+            | Outcome::Run(_)
             | Outcome::Act(_) => false,
         }
     }
@@ -152,23 +165,39 @@ impl Overlay {
                 input.insert(text);
                 *selected = 0;
             }
+            Overlay::Help { filter, typing: true, .. } => filter.insert(text),
             Overlay::Launch(form) => form.paste(text),
             Overlay::Resume(picker) => picker.paste(text),
             Overlay::Help { .. } | Overlay::Confirm { .. } | Overlay::Choice { .. } => {}
         }
     }
 
-    pub fn key(&mut self, key: KeyEvent, app_enabled: &dyn Fn(&Spec) -> bool) -> Outcome {
+    /// Esc goes back one step inside the overlay.
+    fn steps_back(&self) -> bool {
+        matches!(self, Overlay::Help { filter, typing, .. } if *typing || !filter.text().is_empty())
+    }
+
+    pub fn key(&mut self, key: KeyEvent, app: &App) -> Outcome {
         if let Overlay::Launch(form) = self {
             return form.key(key).map_or(Outcome::Stay, Outcome::Launch);
         }
-        if key.code == KeyCode::Esc {
+        if key.code == KeyCode::Esc && !self.steps_back() {
             return Outcome::Close;
         }
         match self {
             Overlay::Launch(_) => {}
             Overlay::Resume(picker) => return picker.key(key).map_or(Outcome::Stay, Outcome::Resume),
-            Overlay::Help { top } => match key.code {
+            Overlay::Help { top, filter, typing: typing @ true } => match key.code {
+                KeyCode::Esc => (*filter, *typing) = (Input::default(), false),
+                KeyCode::Enter => *typing = false,
+                _ => {
+                    filter.edit(key);
+                    *top = 0;
+                }
+            },
+            Overlay::Help { top, filter, typing } => match key.code {
+                KeyCode::Esc => *filter = Input::default(),
+                KeyCode::Char('/') => *typing = true,
                 KeyCode::Char('q' | '?') | KeyCode::Enter => return Outcome::Close,
                 KeyCode::Char('j' | ' ') | KeyCode::Down => *top += 1,
                 KeyCode::Char('k') | KeyCode::Up => *top = top.saturating_sub(1),
@@ -178,12 +207,16 @@ impl Overlay {
             },
             Overlay::Palette { input, selected } => match key.code {
                 KeyCode::Enter => {
-                    let found = palette_matches(&input.text());
-                    let chosen = found.get(*selected).filter(|spec| app_enabled(spec));
-                    return chosen.map_or(Outcome::Stay, |spec| Outcome::Act(spec.action));
+                    let found = entries(app, &input.text());
+                    match found.into_iter().nth(*selected).map(|entry| entry.then) {
+                        Some(Then::Act(action)) => return Outcome::Act(action),
+                        Some(Then::Run(argued)) => return Outcome::Run(argued),
+                        Some(Then::Fill(text)) => (*input, *selected) = (Input::of(&text), 0),
+                        Some(Then::Refuse(_)) | None => {}
+                    }
                 }
                 KeyCode::Down | KeyCode::Tab => {
-                    let last = palette_matches(&input.text()).len().saturating_sub(1);
+                    let last = entries(app, &input.text()).len().saturating_sub(1);
                     *selected = (*selected + 1).min(last);
                 }
                 KeyCode::Up | KeyCode::BackTab => *selected = selected.saturating_sub(1),
@@ -225,20 +258,12 @@ impl Overlay {
     }
 }
 
-/// Registry rows whose name or description holds every word of `query`.
-pub fn palette_matches(query: &str) -> Vec<&'static Spec> {
-    let query = query.to_lowercase();
-    actions()
-        .filter(|spec| query.split_whitespace().all(|word| spec.id.contains(word) || spec.doc.contains(word)))
-        .collect()
-}
-
 impl App {
     pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Option<Outcome> {
         let mut overlay = self.overlay.take()?;
-        let outcome = overlay.key(key, &|spec| (spec.enabled)(self));
-        if let Overlay::Help { top } = &mut overlay {
-            *top = (*top).min(self.help_end());
+        let outcome = overlay.key(key, self);
+        if let Overlay::Help { top, filter, .. } = &mut overlay {
+            *top = (*top).min(self.help_end(&filter.text()));
         }
         match overlay {
             overlay if outcome.stays() => self.overlay = Some(overlay),
@@ -246,17 +271,5 @@ impl App {
             _ => {}
         }
         Some(outcome)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_palette_finds_by_words_of_name_and_description() {
-        let found = palette_matches("reject reason");
-        assert_eq!(found.iter().map(|spec| spec.id).collect::<Vec<_>>(), ["patch.reject"]);
-        assert_eq!(palette_matches("").len(), actions().count());
     }
 }

@@ -22,6 +22,8 @@ pub fn spans_width(spans: &[Span]) -> usize {
 pub struct Canvas<'a> {
     pub buf: &'a mut Buffer,
     pub theme: &'a Theme,
+    /// The last row that was laid under a selection bar.
+    pub selected: Option<Rect>,
 }
 
 impl Canvas<'_> {
@@ -57,6 +59,9 @@ impl Canvas<'_> {
     /// Lays a role over what is there (a selection bar).
     pub fn overlay_style(&mut self, area: Rect, role: Role) {
         let area = area.intersection(self.buf.area);
+        if role == Role::Selection {
+            self.selected = Some(area);
+        }
         self.buf.set_style(area, self.theme.style(role));
     }
 

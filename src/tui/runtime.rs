@@ -1,5 +1,5 @@
 //! The loop: input, host lines, timers and signals become messages; effects are carried out; frames are drawn when
-//! something is dirty and the frame clock allows. Decides nothing about the run.
+//! something is dirty and the frame clock allows. Decides nothing about the run; `effects` carries things out.
 
 use std::future::poll_fn;
 use std::path::PathBuf;
@@ -12,18 +12,22 @@ use futures_util::StreamExt;
 use ratatui::crossterm::event::{Event as Input, EventStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::app::{App, Identity};
 use super::colour::Depth;
-use super::editor::Editing;
 use super::frames::{FrameAck, FrameClock};
-use super::msg::{Dirty, EditPurpose, Effect, Msg};
-use super::services::{Ask, Opening, Services, Told};
+use super::msg::{Dirty, Effect, Msg};
+use super::probe::{Answers, Questions, read_answers};
+use super::services::{Services, Told};
+use super::settings::{Settings, ThemeChoice, Wishes};
 use super::term::{Terminal, install_panic_hook};
-use super::theme::Theme;
+use super::theme::{Role, Theme};
 use super::view;
+use super::watch::Watch;
 use crate::client::{ClientEvent, Connection};
-use crate::event::{AckResult, ClientLine, HostLine};
+use crate::event::ClientLine;
+use crate::text::Grammars;
 
 /// Most messages taken before a frame is considered.
 const BATCH: usize = 4096;
@@ -32,8 +36,8 @@ const NEWS: usize = 256;
 
 pub struct Options {
     pub identity: Identity,
-    /// A theme file instead of the built-in dark one.
-    pub theme: Option<PathBuf>,
+    /// What the command line says about the screen.
+    pub wishes: Wishes,
     pub services: Arc<dyn Services>,
     /// Folder of the run that the connection leads to, if it is on this machine.
     pub run_dir: Option<PathBuf>,
@@ -60,10 +64,8 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
         variable("COLORTERM").as_deref(),
         variable("TERM").as_deref(),
     );
-    let theme = match &options.theme {
-        Some(path) => Theme::load(path, depth)?,
-        None => Theme::dark(depth)?,
-    };
+    let settings = Settings::load(&options.wishes)?;
+    let questions = Questions::for_terminal(settings.theme == ThemeChoice::Auto, variable);
     // The theme has dealt with NO_COLOR; the encoder must not do so a second time.
     ratatui::crossterm::style::force_color_output(true);
     let acks = match std::env::var_os("PLANISH_FRAME_ACK") {
@@ -87,43 +89,63 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
     };
     let mut workbench = Workbench {
         app,
-        theme,
+        theme: settings.theme.load(false, depth)?,
+        depth,
+        light: false,
+        wishes: options.wishes,
+        setting_files: Vec::new(),
+        watched: Vec::new(),
+        watch: Watch::start(),
         terminal: Terminal::enter().context("cannot set up the terminal")?,
-        clock: FrameClock::default(),
+        clock: FrameClock::new(settings.fps),
         acks,
         events,
         commands,
         services: options.services,
+        grammars_asked: false,
         news: mpsc::channel(NEWS),
         signals: Signals::listen()?,
         exit: None,
     };
-    let exit = workbench.work().await;
+    workbench.terminal.screen.modes().tmux = variable("TMUX").is_some();
+    workbench.adopt(&settings);
+    let effects = workbench.app.update(Msg::Settings(Box::new(settings)));
+    workbench.carry_out(effects).await;
+    let exit = workbench.work(questions).await;
     // A terminal that is gone needs no restoring and nobody to tell.
     let _ = workbench.terminal.restore();
     Ok(exit)
 }
 
-struct Workbench {
-    app: App,
-    theme: Theme,
-    terminal: Terminal,
-    clock: FrameClock,
+pub(super) struct Workbench {
+    pub app: App,
+    pub theme: Theme,
+    pub depth: Depth,
+    /// The terminal's background is light, as far as is known.
+    pub light: bool,
+    pub wishes: Wishes,
+    /// Files of the settings in force.
+    pub setting_files: Vec<PathBuf>,
+    pub watched: Vec<PathBuf>,
+    pub watch: Watch,
+    pub terminal: Terminal,
+    pub clock: FrameClock,
     acks: Option<FrameAck>,
-    events: Option<mpsc::Receiver<ClientEvent>>,
-    commands: mpsc::Sender<ClientLine>,
-    services: Arc<dyn Services>,
+    pub events: Option<mpsc::Receiver<ClientEvent>>,
+    pub commands: mpsc::Sender<ClientLine>,
+    pub services: Arc<dyn Services>,
+    grammars_asked: bool,
     /// What tasks of this loop have to say.
-    news: (mpsc::Sender<News>, mpsc::Receiver<News>),
-    signals: Signals,
-    exit: Option<Exit>,
+    pub news: (mpsc::Sender<News>, mpsc::Receiver<News>),
+    pub signals: Signals,
+    pub exit: Option<Exit>,
 }
 
-struct Signals {
-    terminate: Signal,
-    hangup: Signal,
-    interrupt: Signal,
-    stop: Signal,
+pub(super) struct Signals {
+    pub terminate: Signal,
+    pub hangup: Signal,
+    pub interrupt: Signal,
+    pub stop: Signal,
 }
 
 impl Signals {
@@ -138,8 +160,9 @@ impl Signals {
 }
 
 /// What a task of the loop came to.
-enum News {
+pub(super) enum News {
     Told(Box<Told>),
+    Grammars(Arc<Grammars>),
     /// What is to be told once the connection is there.
     Opened {
         then: Msg,
@@ -151,20 +174,53 @@ enum News {
 enum Wake {
     News(Option<News>),
     Input(Option<std::io::Result<Input>>),
+    /// What the terminal answered.
+    Answered(Answers),
+    File(Option<PathBuf>),
     Client(Option<ClientEvent>),
     Leave,
     Suspend,
     Timer,
 }
 
+/// Where keys come from: nobody, while the terminal is answering questions.
+enum Keyboard {
+    Asked(JoinHandle<std::io::Result<Answers>>),
+    Read(EventStream),
+}
+
+impl Keyboard {
+    async fn next(&mut self) -> Wake {
+        match self {
+            Keyboard::Asked(answers) => {
+                Wake::Answered(answers.await.ok().and_then(Result::ok).unwrap_or_default())
+            }
+            Keyboard::Read(stream) => Wake::Input(stream.next().await),
+        }
+    }
+}
+
 impl Workbench {
-    async fn work(&mut self) -> Exit {
-        let mut input = EventStream::new();
+    async fn work(&mut self, questions: Option<Questions>) -> Exit {
+        // The first frame waits for no answer.
+        if self.draw_if_due().is_err() {
+            return Exit::Hangup;
+        }
+        let mut keyboard = match questions {
+            None => Keyboard::Read(EventStream::new()),
+            Some(questions) => {
+                if self.terminal.screen.send(&questions.text()).is_err() {
+                    return Exit::Hangup;
+                }
+                Keyboard::Asked(tokio::task::spawn_blocking(read_answers))
+            }
+        };
         loop {
             if self.draw_if_due().is_err() {
                 return Exit::Hangup;
             }
-            let wake = self.wait(&mut input).await;
+            self.watch_files();
+            let wake = self.wait(&mut keyboard).await;
             let mut messages = vec![Msg::Tick(now_ms())];
             let mut suspend = false;
             match wake {
@@ -172,20 +228,28 @@ impl Workbench {
                 Wake::Leave | Wake::Input(None | Some(Err(_))) => return Exit::Hangup,
                 Wake::Suspend => suspend = true,
                 Wake::Input(Some(Ok(event))) => messages.extend(message(event)),
+                Wake::Answered(answers) => {
+                    keyboard = Keyboard::Read(EventStream::new());
+                    messages.extend(self.hear(answers));
+                }
                 Wake::News(news) => messages.extend(news.and_then(|news| self.take(news))),
+                Wake::File(file) => messages.extend(file.and_then(|file| self.file_changed(&file))),
                 Wake::Client(Some(event)) => messages.push(Msg::Client(event)),
                 Wake::Client(None) => self.events = None,
             }
-            self.drain(&mut input, &mut messages).await;
+            self.drain(&mut keyboard, &mut messages).await;
+            if messages.iter().any(|message| matches!(message, Msg::Resize(..))) {
+                self.clock.resized(Instant::now());
+            }
             let effects: Vec<Effect> = messages.into_iter().flat_map(|msg| self.app.update(msg)).collect();
             if suspend || self.needs_terminal(&effects) {
                 // A waiting reader would steal the keys of whoever has the terminal next.
-                drop(input);
+                drop(keyboard);
                 if suspend {
                     self.suspend();
                 }
                 self.carry_out(effects).await;
-                input = EventStream::new();
+                keyboard = Keyboard::Read(EventStream::new());
             } else {
                 self.carry_out(effects).await;
             }
@@ -195,7 +259,18 @@ impl Workbench {
         }
     }
 
-    async fn wait(&mut self, input: &mut EventStream) -> Wake {
+    /// What the terminal said of itself; the keys that came meanwhile.
+    fn hear(&mut self, answers: Answers) -> impl Iterator<Item = Msg> + use<> {
+        self.terminal.screen.modes().synchronized = answers.synchronized;
+        if let Some(light) = answers.light {
+            self.light = light;
+            let theme = self.app.surface.theme.clone();
+            self.use_theme(&theme);
+        }
+        answers.keys.into_iter().map(Msg::Key)
+    }
+
+    async fn wait(&mut self, keyboard: &mut Keyboard) -> Wake {
         let frame = self.clock.due(self.app.dirty(), Instant::now());
         let tick = self.app.next_tick().map(|ms| Instant::now() + Duration::from_millis(ms));
         let timer = async {
@@ -216,16 +291,19 @@ impl Workbench {
             _ = self.signals.hangup.recv() => Wake::Leave,
             _ = self.signals.interrupt.recv() => Wake::Leave,
             _ = self.signals.stop.recv() => Wake::Suspend,
-            event = input.next() => Wake::Input(event),
+            wake = keyboard.next() => wake,
             () = timer => Wake::Timer,
             news = self.news.1.recv() => Wake::News(news),
+            file = self.watch.changed() => Wake::File(file),
             event = client => Wake::Client(event),
         }
     }
 
     /// Takes what else is there already, so that one frame shows all of it.
-    async fn drain(&mut self, input: &mut EventStream, messages: &mut Vec<Msg>) {
-        while messages.len() < BATCH {
+    async fn drain(&mut self, keyboard: &mut Keyboard, messages: &mut Vec<Msg>) {
+        while let Keyboard::Read(input) = keyboard
+            && messages.len() < BATCH
+        {
             // Polled with this task's own waker: the stream keeps the first one it is given, and with another the
             // next key would wake nobody.
             match poll_fn(|context| Poll::Ready(input.poll_next_unpin(context))).await {
@@ -241,6 +319,20 @@ impl Workbench {
         }
     }
 
+    /// Only once a frame stands that could do with them: no frame waits for grammars.
+    fn load_grammars(&mut self) {
+        let coloured = self.theme.style(Role::SynKeyword).fg != self.theme.style(Role::Text).fg;
+        if self.grammars_asked || !coloured || !self.app.wants_grammars() {
+            return;
+        }
+        self.grammars_asked = true;
+        let news = self.news.0.clone();
+        tokio::task::spawn_blocking(move || {
+            // A loop that has ended needs no colours.
+            drop(news.blocking_send(News::Grammars(Arc::new(Grammars::load()))));
+        });
+    }
+
     fn draw_if_due(&mut self) -> std::io::Result<()> {
         let began = Instant::now();
         if self.clock.due(self.app.dirty(), began).is_none_or(|due| due > began) {
@@ -249,170 +341,15 @@ impl Workbench {
         if self.app.take_dirty() == Dirty::Repaint {
             self.terminal.screen.repaint();
         }
+        self.terminal.screen.title(&self.app.window_title())?;
         let (app, theme) = (&self.app, &self.theme);
         self.terminal.screen.draw(app.size, |buf| view::draw(app, theme, buf))?;
         self.clock.drawn(began, Instant::now());
+        self.load_grammars();
         match &mut self.acks {
             Some(acks) => acks.acknowledge(self.app.state.seq),
             None => Ok(()),
         }
-    }
-
-    fn needs_terminal(&self, effects: &[Effect]) -> bool {
-        effects.iter().any(|effect| matches!(effect, Effect::OpenEditor { .. } | Effect::Suspend))
-    }
-
-    async fn carry_out(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            let done = match effect {
-                Effect::Send(line) => {
-                    self.send(line);
-                    Ok(())
-                }
-                Effect::OpenEditor { text, purpose } => {
-                    let follow_up = self.edit(&text, purpose).await;
-                    for effect in follow_up {
-                        if let Effect::Send(line) = effect {
-                            self.send(line);
-                        }
-                    }
-                    Ok(())
-                }
-                Effect::Ask(ask) => {
-                    self.ask(ask);
-                    Ok(())
-                }
-                Effect::Open { run } => {
-                    let opening = Opening { read_only: self.app.identity.read_only, after_seq: 0 };
-                    self.open(Some(run.clone()), opening, Msg::Switched { run });
-                    Ok(())
-                }
-                Effect::Reconnect { read_only } => {
-                    let opening = Opening { read_only, after_seq: self.app.read_seq() };
-                    self.open(self.app.attached.clone(), opening, Msg::RoleTaken { read_only });
-                    Ok(())
-                }
-                Effect::Copy(text) => self.terminal.screen.copy(&text),
-                Effect::Bell => self.terminal.screen.bell(),
-                Effect::Suspend => {
-                    self.suspend();
-                    Ok(())
-                }
-                Effect::Quit => {
-                    let run = self.app.run_name().to_owned();
-                    let ended = self.app.ended() || !self.app.is_attached();
-                    self.exit = Some(Exit::Left { run, ended });
-                    Ok(())
-                }
-            };
-            if done.is_err() {
-                self.exit = Some(Exit::Hangup);
-            }
-        }
-    }
-
-    /// A message of the news, after what they change of the loop.
-    fn take(&mut self, news: News) -> Option<Msg> {
-        match news {
-            News::Told(told) => Some(Msg::Told(*told)),
-            News::Opened { then, connection: Ok(connection) } => {
-                self.events = Some(connection.events);
-                self.commands = connection.commands;
-                Some(then)
-            }
-            News::Opened { connection: Err(message), .. } => Some(Msg::NotOpened(message)),
-        }
-    }
-
-    fn ask(&self, ask: Ask) {
-        let (answer, news) = (self.services.answer(ask), self.news.0.clone());
-        // A loop that has ended needs no answer.
-        tokio::spawn(async move { drop(news.send(News::Told(Box::new(answer.await))).await) });
-    }
-
-    fn open(&self, run: Option<PathBuf>, opening: Opening, then: Msg) {
-        let (opened, news) = (self.services.open(run, opening), self.news.0.clone());
-        tokio::spawn(async move {
-            let connection = opened.await;
-            drop(news.send(News::Opened { then, connection }).await);
-        });
-    }
-
-    /// A command that cannot be queued is answered at once, so that nothing seems to be under way.
-    fn send(&mut self, line: ClientLine) {
-        let Err(error) = self.commands.try_send(line) else { return };
-        let (reason, line) = match error {
-            mpsc::error::TrySendError::Full(line) => ("the link is down and its queue full", line),
-            mpsc::error::TrySendError::Closed(line) => ("this run takes no commands", line),
-        };
-        if let ClientLine::Command { cmd_id, .. } = line {
-            let result = AckResult::Denied { reason: reason.to_owned() };
-            let ack = HostLine::Ack { cmd_id, result, rev: self.app.state.rev };
-            self.app.update(Msg::Client(ClientEvent::Line(ack)));
-        }
-    }
-
-    fn suspend(&mut self) {
-        // Only this process stops: the shell that started it notices and takes over.
-        let stopped = self.terminal.restore().is_ok()
-            && rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)
-                .is_ok();
-        self.take_terminal_back(stopped.then_some(Msg::Continued));
-    }
-
-    fn take_terminal_back(&mut self, msg: Option<Msg>) {
-        if self.terminal.resume().is_err() {
-            self.exit = Some(Exit::Hangup);
-            return;
-        }
-        self.app.update(Msg::Tick(now_ms()));
-        if let Ok((width, height)) = ratatui::crossterm::terminal::size() {
-            self.app.update(Msg::Resize(width, height));
-        }
-        if let Some(msg) = msg {
-            self.app.update(msg);
-        }
-    }
-
-    /// The run goes on while the editor has the terminal: its lines are taken, nothing is drawn.
-    async fn edit(&mut self, text: &str, purpose: EditPurpose) -> Vec<Effect> {
-        if self.terminal.restore().is_err() {
-            self.exit = Some(Exit::Hangup);
-            return Vec::new();
-        }
-        let result = match Editing::start(text) {
-            Err(message) => Err(message),
-            Ok(mut editing) => {
-                let status = loop {
-                    let client = async {
-                        match &mut self.events {
-                            Some(events) => events.recv().await,
-                            None => std::future::pending().await,
-                        }
-                    };
-                    tokio::select! {
-                        status = editing.child.wait() => break status,
-                        // Ctrl-c in the editor reaches this process too and is not meant for it.
-                        _ = self.signals.interrupt.recv() => {}
-                        _ = self.signals.terminate.recv() => self.exit = Some(Exit::Hangup),
-                        _ = self.signals.hangup.recv() => self.exit = Some(Exit::Hangup),
-                        event = client => match event {
-                            Some(event) => {
-                                self.app.update(Msg::Tick(now_ms()));
-                                self.app.update(Msg::Client(event));
-                            }
-                            None => self.events = None,
-                        },
-                    }
-                    if self.exit.is_some() {
-                        return Vec::new();
-                    }
-                };
-                editing.finish(status)
-            }
-        };
-        self.take_terminal_back(None);
-        self.app.update(Msg::EditorClosed { purpose, result })
     }
 }
 
@@ -421,10 +358,12 @@ fn message(event: Input) -> Option<Msg> {
         Input::Key(key) => Some(Msg::Key(key)),
         Input::Paste(text) => Some(Msg::Paste(text)),
         Input::Resize(width, height) => Some(Msg::Resize(width, height)),
-        Input::FocusGained | Input::FocusLost | Input::Mouse(_) => None,
+        Input::FocusGained => Some(Msg::Focus(true)),
+        Input::FocusLost => Some(Msg::Focus(false)),
+        Input::Mouse(event) => Some(Msg::Mouse(event)),
     }
 }
 
-fn now_ms() -> u64 {
+pub(super) fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -7,12 +7,18 @@ use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::clipboard::CopyToClipboard;
 use ratatui::crossterm::cursor::{Hide, Show};
-use ratatui::crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
-use ratatui::crossterm::queue;
-use ratatui::crossterm::terminal::{
-    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+use ratatui::crossterm::event::{
+    DisableBracketedPaste, DisableFocusChange, EnableBracketedPaste, EnableFocusChange,
 };
+use ratatui::crossterm::style::Print;
+use ratatui::crossterm::terminal::{
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, SetTitle, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::crossterm::{Command, queue};
 use ratatui::layout::Rect;
+
+use crate::text::sanitize_line;
 
 /// Bytes that a usual frame stays below; larger ones are still one write.
 const FRAME_BYTES: usize = 64 * 1024;
@@ -46,7 +52,28 @@ pub struct Screen<W: Write> {
     next: Buffer,
     /// Everything must be sent: after resize, resume, or on request.
     repaint: bool,
+    modes: Modes,
+    /// The window's title as last set.
+    title: String,
 }
+
+/// What the terminal was found or asked to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Modes {
+    /// It shows a frame between two marks at once.
+    pub synchronized: bool,
+    /// Clicks and the wheel are reported.
+    pub mouse: bool,
+    /// Sequences for the outer terminal must be wrapped.
+    pub tmux: bool,
+}
+
+/// Press, release, drag and wheel, in the notation for wide screens; never every movement.
+const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l\x1b[?1000l";
+/// Keep the window's title, and give it back.
+const PUSH_TITLE: &str = "\x1b[22;2t";
+const POP_TITLE: &str = "\x1b[23;2t";
 
 impl<W: Write> Screen<W> {
     pub fn new(out: W) -> Self {
@@ -56,7 +83,13 @@ impl<W: Write> Screen<W> {
             shown: Buffer::empty(Rect::ZERO),
             next: Buffer::empty(Rect::ZERO),
             repaint: true,
+            modes: Modes::default(),
+            title: String::new(),
         }
+    }
+
+    pub fn modes(&mut self) -> &mut Modes {
+        &mut self.modes
     }
 
     pub fn repaint(&mut self) {
@@ -81,7 +114,14 @@ impl<W: Write> Screen<W> {
         }
         let changes = self.shown.diff(&self.next);
         if !changes.is_empty() {
+            let synchronized = self.modes.synchronized;
+            if synchronized {
+                queue!(self.backend, BeginSynchronizedUpdate)?;
+            }
             self.backend.draw(changes.into_iter())?;
+            if synchronized {
+                queue!(self.backend, EndSynchronizedUpdate)?;
+            }
         }
         std::mem::swap(&mut self.shown, &mut self.next);
         // `Backend` and `Write` both flush; this one ends the frame.
@@ -91,23 +131,77 @@ impl<W: Write> Screen<W> {
     /// Modes of the workbench: alternate screen, bracketed paste, no cursor.
     pub fn enter(&mut self) -> io::Result<()> {
         self.repaint = true;
-        queue!(self.backend, EnterAlternateScreen, EnableBracketedPaste, Hide)
+        queue!(
+            self.backend,
+            Print(PUSH_TITLE),
+            EnterAlternateScreen,
+            EnableBracketedPaste,
+            EnableFocusChange,
+            Hide
+        )?;
+        self.title.clear();
+        if self.modes.mouse {
+            queue!(self.backend, Print(MOUSE_ON))?;
+        }
+        Ok(())
+    }
+
+    /// The window's title; written with the next frame, and only when it changed.
+    pub fn title(&mut self, title: &str) -> io::Result<()> {
+        if self.title == title {
+            return Ok(());
+        }
+        self.title = title.to_owned();
+        queue!(self.backend, SetTitle(title))
+    }
+
+    pub fn mouse(&mut self, on: bool) -> io::Result<()> {
+        self.modes.mouse = on;
+        self.send(if on { MOUSE_ON } else { MOUSE_OFF })
+    }
+
+    /// Bytes that are no cells.
+    pub fn send(&mut self, text: &str) -> io::Result<()> {
+        self.backend.write_all(text.as_bytes())?;
+        Backend::flush(&mut self.backend)
+    }
+
+    /// As tmux passes it on to the terminal it runs in, where it is allowed to.
+    fn passed_through(&self, sequence: &str) -> String {
+        match self.modes.tmux {
+            true => format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b")),
+            false => String::new(),
+        }
     }
 
     pub fn leave(&mut self) -> io::Result<()> {
-        queue!(self.backend, DisableBracketedPaste, LeaveAlternateScreen, Show)?;
+        if self.modes.mouse {
+            queue!(self.backend, Print(MOUSE_OFF))?;
+        }
+        queue!(
+            self.backend,
+            DisableFocusChange,
+            DisableBracketedPaste,
+            LeaveAlternateScreen,
+            Print(POP_TITLE),
+            Show
+        )?;
         Backend::flush(&mut self.backend)
     }
 
     /// OSC 52.
     pub fn copy(&mut self, text: &str) -> io::Result<()> {
-        queue!(self.backend, CopyToClipboard::to_clipboard_from(text))?;
-        Backend::flush(&mut self.backend)
+        let mut sequence = String::new();
+        CopyToClipboard::to_clipboard_from(text).write_ansi(&mut sequence).map_err(io::Error::other)?;
+        let outer = self.passed_through(&sequence);
+        self.send(&format!("{sequence}{outer}"))
     }
 
-    pub fn bell(&mut self) -> io::Result<()> {
-        self.backend.write_all(b"\x07")?;
-        Backend::flush(&mut self.backend)
+    /// The bell, and a notification where the terminal has such (OSC 9).
+    pub fn call(&mut self, words: &str) -> io::Result<()> {
+        let note = format!("\x1b]9;{}\x07", sanitize_line(words));
+        let outer = self.passed_through(&note);
+        self.send(&format!("\x07{}", if outer.is_empty() { note } else { outer }))
     }
 }
 
@@ -154,7 +248,8 @@ pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(move |info| {
         let _ = disable_raw_mode();
         let mut out = io::stdout();
-        let _ = queue!(out, DisableBracketedPaste, LeaveAlternateScreen, Show);
+        let _ = queue!(out, Print(MOUSE_OFF), DisableFocusChange, DisableBracketedPaste);
+        let _ = queue!(out, LeaveAlternateScreen, Print(POP_TITLE), Show);
         let _ = out.flush();
         previous(info);
     }));

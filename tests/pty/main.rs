@@ -7,6 +7,8 @@ mod place;
 #[path = "../support/pty.rs"]
 #[allow(dead_code)]
 mod pty;
+mod ssh;
+mod workbench;
 
 use place::{PLANISH, Place, script};
 use portable_pty::CommandBuilder;
@@ -14,6 +16,15 @@ use pty::{Frame, Terminal};
 use serde_json::json;
 
 fn on_terminal(place: &Place, arguments: &[&str], term: &str) -> Terminal {
+    on_terminal_with(place, arguments, term, |_| {})
+}
+
+fn on_terminal_with(
+    place: &Place,
+    arguments: &[&str],
+    term: &str,
+    set: impl FnOnce(&mut CommandBuilder),
+) -> Terminal {
     let mut command = CommandBuilder::new(PLANISH);
     command.args(arguments);
     command.cwd(place.path(""));
@@ -23,8 +34,8 @@ fn on_terminal(place: &Place, arguments: &[&str], term: &str) -> Terminal {
             command.env(name, value);
         }
     }
-    let scratch = place.path(&format!("terminal-{}", arguments.join("-").replace('/', "_")));
-    std::fs::create_dir(&scratch).unwrap();
+    set(&mut command);
+    let scratch = tempfile::tempdir_in(place.path("")).unwrap().keep();
     Terminal::spawn(command, &scratch, 120, 40)
 }
 
@@ -204,4 +215,46 @@ async fn a_killed_run_is_resumed_by_the_picker() {
     terminal.wait_for("END  completed");
     terminal.send("q");
     assert_eq!(terminal.wait().0, 0);
+}
+
+/// `--plain` on a terminal: questions that a screen reader can read, answered by numbers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plain_review_is_asked_in_numbered_questions() {
+    let place = Place::new().await;
+    let editor = place.path("editor.sh");
+    std::fs::write(&editor, "#!/bin/sh\necho 'All cards are red, always.' > \"$1\"\n").unwrap();
+    std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = CommandBuilder::new(PLANISH);
+    command.args(["run", "run.toml", "--name", "one", "--plain", "-o", "review.mode=manual"]);
+    command.cwd(place.path(""));
+    command.env("TERM", "xterm-256color");
+    for (name, value) in place.command(&[]).get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    command.env_remove("VISUAL");
+    command.env("EDITOR", &editor);
+    let scratch = place.path("plain-terminal");
+    std::fs::create_dir(&scratch).unwrap();
+    let mut terminal = Terminal::spawn(command, &scratch, 160, 50);
+    terminal.wait_for("Edit 1 of 2, append, supported by");
+    terminal.send("5\n");
+    terminal.wait_for("Text to add at the end:");
+    terminal.send("3\n");
+    terminal.wait_for("Edit 2 of 2");
+    // Somebody else is first: the question is taken back.
+    assert_eq!(place.planish(&["ctl", "one", "decide", "2", "--reject", "--reason", "vague"]).code, Some(0));
+    terminal.wait_for("Edit 2 was rejected by");
+    terminal.send("\n");
+    terminal.wait_for("Submit the review of step 1? 1 accepted, 1 rejected.");
+    let asked = terminal.screen();
+    assert!(!asked.contains(['│', '─', '╭', '▸']), "{asked}");
+    terminal.send("1\n");
+    let (code, screen) = terminal.wait();
+    assert_eq!(code, 0, "{screen}");
+    let events = place.planish(&["ctl", "one", "events", "--content"]).json();
+    let updated = events.iter().find_map(|event| event.get("skill_updated")).unwrap();
+    let text = updated["candidate"]["text"].as_str().unwrap();
+    assert!(text.contains("All cards are red, always.") && !text.contains("Be brief."), "{text}");
 }

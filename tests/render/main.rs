@@ -9,6 +9,7 @@ mod imported;
 #[path = "../fixture/listing.rs"]
 mod listing;
 mod shell;
+mod review;
 mod stages;
 
 use client::{app, buffer, hear, key, played, press, text, welcome};
@@ -325,15 +326,18 @@ fn help_on_a_small_screen_says_that_there_is_more() {
     let mut app = played((80, 24), &fixture::reviewing());
     press(&mut app, "4?");
     let help = text(&app);
-    let rows: usize = help.split("1–22 of ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-    assert!(help.contains(&format!("1–22 of {rows} · j/k scroll  esc closes")), "{help}");
+    // `1–22 of N · j/k scroll`
+    let (_, rest) = help.split_once("1–22 of ").unwrap_or_else(|| panic!("{help}"));
+    let total: usize = rest.split(' ').next().unwrap().parse().unwrap();
+    assert!(rest.contains(" · j/k scroll  / finds  esc closes"), "{help}");
     assert!(!help.contains('…'), "{help}");
     press(&mut app, &"j".repeat(80));
     let end = text(&app);
-    let shown = |first: usize| format!("{first}–{} of {rows}", first + 21);
-    assert!(end.contains(&shown(rows - 21)) && end.contains("leave the client; the run goes on"), "{end}");
+    let last = format!("{}–{total} of {total}", total - 21);
+    assert!(end.contains(&last) && end.contains("leave the client; the run goes on"), "{end}");
     press(&mut app, "k");
-    assert!(text(&app).contains(&shown(rows - 22)), "scrolling back needs no extra keys");
+    let before = format!("{}–{} of {total}", total - 22, total - 1);
+    assert!(text(&app).contains(&before), "scrolling back needs no extra keys");
 }
 
 #[test]

@@ -3,13 +3,18 @@
 
 mod show;
 mod steer;
+mod wish;
 
-use clap::Subcommand;
+use wish::Wish;
+
+use clap::{Parser, Subcommand};
 
 use super::locate::Root;
 use super::{Failure, exit, output};
+use crate::config::nearest;
 use crate::plain::describe;
-use crate::store::{fold_run, glance_run, read_records};
+use crate::store::{RunDir, fold_run, glance_run, read_records};
+use crate::tui::actions;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -30,32 +35,109 @@ enum Verb {
     /// End the run at the next boundary; it stays resumable
     Cancel(steer::Options),
     /// Decide one edit of the open review
-    Decide(steer::DecideArgs),
+    Decide(wish::DecideArgs),
     /// Close the open review: undecided edits are accepted
-    Submit(steer::SubmitArgs),
+    Submit(wish::SubmitArgs),
+    /// Say something to the optimiser about an edit under review, or about the step
+    Comment(wish::CommentArgs),
+    /// Overrule the gate on the last step that it decided; done between two steps
+    Override(wish::OverrideArgs),
+    /// Give up a call under way, or begin it anew
+    #[command(subcommand)]
+    Rollout(RolloutVerb),
+    /// Change a setting of the run: at once, or between two steps where results depend on it
+    Set(wish::SetArgs),
+    /// What needed attention
+    Alerts(show::AlertsArgs),
+    /// What an action of the workbench does, by its id (`planish keys`)
+    Do(DoArgs),
     /// Where the run stands
     Show(show::ShowArgs),
     /// What happened
     Events(show::EventsArgs),
 }
 
+#[derive(Subcommand)]
+enum RolloutVerb {
+    /// Give up the call; its item counts as missing, never as a score
+    Cancel(wish::CallArgs),
+    /// Begin the call anew, also one that waits for a retry
+    Requeue(wish::CallArgs),
+}
+
+#[derive(clap::Args)]
+struct DoArgs {
+    /// Id of the action, as `run.pause`
+    action: String,
+    /// What its verb needs besides: the number of an edit, `--reason WHY`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<String>,
+}
+
+/// The arguments of a verb on their own.
+#[derive(clap::Parser)]
+#[command(name = "planish ctl RUN", no_binary_name = true, disable_help_subcommand = true)]
+struct Alone {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// Does by its verb what an action of the workbench does, or says why scripts cannot.
+async fn perform(run: &RunDir, args: DoArgs) -> Result<u8, Failure> {
+    let Some(spec) = actions().find(|spec| spec.id == args.action) else {
+        let near = nearest(&args.action, actions().map(|spec| spec.id));
+        let remedy =
+            near.map_or("`planish keys` lists them".to_owned(), |near| format!("did you mean {near}?"));
+        return Err(Failure::usage(format!("no action {}: {remedy}", args.action)));
+    };
+    let Some(verb) = spec.ctl else {
+        return Err(Failure::usage(format!("{}: {}", spec.id, spec.ctl_words())));
+    };
+    let words = verb.split(' ').map(str::to_owned).chain(args.rest);
+    let alone = Alone::try_parse_from(words).map_err(|error| Failure::usage(error.to_string()))?;
+    act(run, alone.verb).await
+}
+
 pub async fn run(args: Args) -> Result<u8, Failure> {
     let run = args.root.find(&args.run)?;
-    match args.verb {
-        Verb::Pause(options) => steer::steer(&run, steer::Wish::Pause, &options).await,
-        Verb::Resume(options) => steer::steer(&run, steer::Wish::Resume, &options).await,
-        Verb::Cancel(options) => steer::steer(&run, steer::Wish::Cancel, &options).await,
+    act(&run, args.verb).await
+}
+
+async fn act(run: &RunDir, verb: Verb) -> Result<u8, Failure> {
+    match verb {
+        Verb::Pause(options) => steer::steer(run, Wish::Pause, &options).await,
+        Verb::Resume(options) => steer::steer(run, Wish::Resume, &options).await,
+        Verb::Cancel(options) => steer::steer(run, Wish::Cancel, &options).await,
         Verb::Decide(args) => {
             let decision = args.decision()?;
-            let wish = steer::Wish::Decide { edit: args.edit, step: args.step, decision };
-            steer::steer(&run, wish, &args.options).await
+            let wish = Wish::Decide { edit: args.edit, step: args.step, decision };
+            steer::steer(run, wish, &args.options).await
         }
-        Verb::Submit(args) => {
-            steer::steer(&run, steer::Wish::Submit { step: args.step }, &args.options).await
+        Verb::Submit(args) => steer::steer(run, Wish::Submit { step: args.step }, &args.options).await,
+        Verb::Comment(args) => {
+            let wish = Wish::Comment { edit: args.edit, step: args.step, text: args.text };
+            steer::steer(run, wish, &args.options).await
         }
+        Verb::Override(args) => {
+            let ruling = args.ruling();
+            let wish = Wish::Override { step: args.step, ruling, reason: args.reason };
+            steer::steer(run, wish, &args.options).await
+        }
+        Verb::Rollout(RolloutVerb::Cancel(args)) => {
+            steer::steer(run, Wish::CancelCall { path: args.path }, &args.options).await
+        }
+        Verb::Rollout(RolloutVerb::Requeue(args)) => {
+            steer::steer(run, Wish::RequeueCall { path: args.path }, &args.options).await
+        }
+        Verb::Set(args) => {
+            let wish = Wish::Set { key: args.key, value: args.value, reason: args.reason };
+            steer::steer(run, wish, &args.options).await
+        }
+        Verb::Alerts(args) => show::alerts(run, &args).map(|()| exit::DONE),
+        Verb::Do(args) => Box::pin(perform(run, args)).await,
         Verb::Show(args) => {
-            let state = if args.content { fold_run(&run)? } else { glance_run(&run)? };
-            let summary = show::summary(&run, &state, args.content)?;
+            let state = if args.content { fold_run(run)? } else { glance_run(run)? };
+            let summary = show::summary(run, &state, args.content)?;
             if args.json {
                 output::json(&summary)?;
             } else {
@@ -64,7 +146,7 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
             Ok(exit::DONE)
         }
         Verb::Events(args) => {
-            let records = read_records(&run)?;
+            let records = read_records(run)?;
             let from = records.partition_point(|record| record.seq <= args.after);
             for record in records[from..].iter().take(args.limit.unwrap_or(usize::MAX)) {
                 match (args.content, args.json) {

@@ -51,6 +51,10 @@ pub enum GlobalAction {
     Steer,
     Help,
     Palette,
+    Theme,
+    Mouse,
+    Page,
+    Count,
     Repaint,
     Suspend,
     Interrupt,
@@ -99,6 +103,10 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
     Steer         "client.steer"         "steer"     ["g s"]            None, false, App::is_attached, "steer, where this client only watches; or only watch again";
     Help          "app.help"             "help"      ["?"]              None, false, always, "this help";
     Palette       "app.palette"          "commands"  [":"]              None, false, always, "all commands by name";
+    Theme         "view.theme"           "theme"     ["g t"]            None, false, always, "choose the colours";
+    Mouse         "view.mouse"           "mouse"     ["M"]              None, false, always, "mouse on or off";
+    Page          "view.page"            "pager"     ["o"]              None, false, always, "open what is shown in $PAGER";
+    Count         "app.count"            "count"     ["#"]              None, false, always, "digits, then a motion: do it that often";
     Repaint       "app.repaint"          "repaint"   ["ctrl-l"]         None, false, always, "repaint the screen";
     Suspend       "app.suspend"          "suspend"   ["ctrl-z"]         None, false, always, "suspend the client";
     Interrupt     "app.interrupt"        "leave"     ["ctrl-c"]         None, false, always, "leave a prompt, else the client";
@@ -107,12 +115,16 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
 
 pub const HINTS: &[Action] = &[Action::Global(GlobalAction::Help), Action::Global(GlobalAction::Quit)];
 
+/// More of a motion than this is a slip of the finger.
+const MOST_REPEATS: usize = 1000;
+
 impl App {
     pub(in crate::tui) fn act_global(&mut self, action: GlobalAction) -> Vec<Effect> {
         match action {
             GlobalAction::Quit => return vec![Effect::Quit],
             GlobalAction::Interrupt => {
-                self.presses.clear();
+                self.surface.presses.clear();
+                self.surface.count = None;
                 match self.overlay.take() {
                     None => return vec![Effect::Quit],
                     Some(Overlay::Launch(form)) => self.launch = Some(form),
@@ -125,7 +137,9 @@ impl App {
             GlobalAction::NewRun => return self.open_launch_form(),
             GlobalAction::Resume => return self.open_resume_picker(None),
             GlobalAction::Steer => return self.ask_role(),
-            GlobalAction::Help => self.overlay = Some(Overlay::Help { top: 0 }),
+            GlobalAction::Help => {
+                self.overlay = Some(Overlay::Help { top: 0, filter: Input::default(), typing: false });
+            }
             GlobalAction::Palette => {
                 self.overlay = Some(Overlay::Palette { input: Input::default(), selected: 0 });
             }
@@ -162,7 +176,24 @@ impl App {
             GlobalAction::PreviousMatch => self.go_to_match(false),
             GlobalAction::Copy => return self.copy(self.copied_text()),
             GlobalAction::CopyMore => return self.copy(self.copied_with_context()),
+            GlobalAction::Theme => self.choose_theme(),
+            GlobalAction::Mouse => return self.toggle_mouse(),
+            GlobalAction::Page => return self.page_text(),
+            GlobalAction::Count => self.surface.count = Some(0),
             GlobalAction::Repaint => self.stain(Dirty::Repaint),
+        }
+        Vec::new()
+    }
+
+    /// A motion done `times` times.
+    pub(in crate::tui) fn repeat(&mut self, action: Action, times: usize) -> Vec<Effect> {
+        let lines = times.min(isize::MAX as usize / 2) as isize;
+        match action {
+            Action::Global(GlobalAction::Down) => self.move_by(lines),
+            Action::Global(GlobalAction::Up) => self.move_by(-lines),
+            Action::Global(GlobalAction::OlderStep) => self.select_stage(lines),
+            Action::Global(GlobalAction::NewerStep) => self.select_stage(-lines),
+            _ => return (0..times.min(MOST_REPEATS)).flat_map(|_| self.act(action)).collect(),
         }
         Vec::new()
     }
@@ -185,21 +216,24 @@ impl App {
             // Back to the grid.
         } else if self.search_in(focus).is_some() {
             self.search = None;
-            self.logs.found = None;
+            (self.logs.found, self.transcript.found) = (None, None);
         } else if self.filter_of(focus).is_some_and(|filter| !filter.is_empty()) {
-            self.set_filter(focus, String::new());
+            self.set_filter(focus, "");
         } else if focus == Pane::Patch && self.patch.line_mode.take().is_some() {
             // Out of the lines, back to the edits.
         } else if focus == Pane::Rollouts && self.rollouts.only.take().is_some() {
             self.rollouts.selected = None;
             self.focus(Pane::Patch);
+        } else if focus == Pane::Gate && std::mem::take(&mut self.gate.table) {
+            // Back to the summary.
         } else if self.arrangement.zoom {
             self.arrangement.zoom = false;
         } else {
             match focus {
                 Pane::Transcript => {
-                    self.focus(Pane::Rollouts);
+                    self.transcript.compared = None;
                     self.arrangement.main = Pane::Gate;
+                    self.focus(self.transcript.opened_from);
                 }
                 Pane::Steps => self.stage = None,
                 Pane::Runs if self.is_attached() => {
@@ -213,39 +247,45 @@ impl App {
     }
 
     /// The text that narrows down what a pane lists.
-    pub(in crate::tui) fn filter_of(&mut self, pane: Pane) -> Option<&mut String> {
+    pub(in crate::tui) fn filter_of(&self, pane: Pane) -> Option<&str> {
         match pane {
-            Pane::Runs => Some(&mut self.runs.filter),
-            Pane::Rollouts => Some(&mut self.rollouts.filter),
-            Pane::Curves => Some(&mut self.curves.filter),
-            Pane::Logs => Some(&mut self.logs.filter),
-            Pane::Config => Some(&mut self.config.filter),
+            Pane::Runs => Some(&self.runs.filter),
+            Pane::Rollouts => Some(self.rollouts.filter.text()),
+            Pane::Curves => Some(&self.curves.filter),
+            Pane::Logs => Some(&self.logs.filter),
+            Pane::Config => Some(&self.config.filter),
             Pane::Steps | Pane::Transcript | Pane::Patch | Pane::Gate | Pane::Machine | Pane::Overview => {
                 None
             }
         }
     }
 
-    pub(in crate::tui) fn set_filter(&mut self, pane: Pane, text: String) {
-        if let Some(filter) = self.filter_of(pane) {
-            *filter = text;
-        }
+    pub(in crate::tui) fn set_filter(&mut self, pane: Pane, text: &str) {
         match pane {
-            Pane::Rollouts => self.rollouts.selected = None,
-            Pane::Logs => self.logs.follow = true,
-            Pane::Config => self.config.cursor = 0,
             Pane::Runs => {
+                text.clone_into(&mut self.runs.filter);
                 self.runs.refilter(self.now);
                 self.runs.cursor = 0;
             }
-            _ => {}
+            Pane::Rollouts => self.filter_rollouts(text),
+            Pane::Curves => text.clone_into(&mut self.curves.filter),
+            Pane::Logs => {
+                text.clone_into(&mut self.logs.filter);
+                self.logs.follow = true;
+            }
+            Pane::Config => {
+                text.clone_into(&mut self.config.filter);
+                self.config.cursor = 0;
+            }
+            Pane::Steps | Pane::Transcript | Pane::Patch | Pane::Gate | Pane::Machine | Pane::Overview => {}
         }
     }
 
     fn cycle(&mut self, by: isize) {
-        let order: Vec<Pane> = match self.places().class {
-            Class::Standard if !self.arrangement.zoom => {
-                vec![Pane::Steps, Pane::Rollouts, self.arrangement.main, self.arrangement.strip]
+        let places = self.places();
+        let order: Vec<Pane> = match places.class {
+            Class::Standard | Class::Wide if !self.arrangement.zoom => {
+                places.panes.iter().map(|(pane, _)| *pane).collect()
             }
             _ => Pane::NUMBERED.to_vec(),
         };
@@ -268,7 +308,7 @@ impl App {
         height.saturating_sub(4).max(1) as isize
     }
 
-    fn move_by(&mut self, lines: isize) {
+    pub(in crate::tui) fn move_by(&mut self, lines: isize) {
         match self.arrangement.focus {
             Pane::Runs => self.move_in_runs(lines),
             Pane::Steps => self.select_stage(lines),
@@ -317,9 +357,12 @@ impl App {
             self.overlay = Some(Overlay::Prompt { title, hint, input: Input::of(&text), then });
             return;
         }
-        let Some(text) = self.filter_of(pane).map(|filter| filter.clone()) else { return };
+        let Some(text) = self.filter_of(pane).map(str::to_owned) else { return };
         let title = format!("Filter {}", pane.title().to_lowercase());
-        let hint = "part of the text · empty shows all";
+        let hint = match pane {
+            Pane::Rollouts => "words · pass fail missing running · group:train · -word not · empty shows all",
+            _ => "part of the text · empty shows all",
+        };
         self.overlay =
             Some(Overlay::Prompt { title, hint, input: Input::of(&text), then: Prompted::Filter(pane) });
     }
@@ -335,13 +378,14 @@ impl App {
 
     pub(in crate::tui) fn start_search(&mut self, pane: Pane, text: &str) {
         self.search = Pattern::of(text).map(|pattern| Search { pane, pattern, found: None });
-        self.logs.found = None;
+        (self.logs.found, self.transcript.found) = (None, None);
         self.go_to_match(true);
     }
 
     fn go_to_match(&mut self, forward: bool) {
         let found = match self.search.as_ref().map(|search| search.pane) {
             Some(Pane::Logs) => self.search_logs(forward),
+            Some(Pane::Transcript) => self.search_transcript(forward),
             _ => None,
         };
         if let Some(search) = &mut self.search {
@@ -361,11 +405,13 @@ impl App {
     fn copied_with_context(&self) -> String {
         match self.arrangement.focus {
             Pane::Logs => self.copied_page_of_logs(),
+            Pane::Rollouts | Pane::Transcript => self.copied_transcript(),
+            Pane::Gate => self.copied_evidence(),
             _ => self.copied_text(),
         }
     }
 
-    fn copied_text(&self) -> String {
+    pub(in crate::tui) fn copied_text(&self) -> String {
         match self.arrangement.focus {
             Pane::Runs => self.copied_from_runs(),
             Pane::Rollouts | Pane::Transcript => self.copied_from_transcript(),

@@ -1,0 +1,256 @@
+//! What the app asks of the world, carried out: commands, questions, the clipboard, programs that borrow the terminal,
+//! the files of the settings. Decides nothing; the loop is in `runtime`.
+
+use std::path::{Path, PathBuf};
+
+use tokio::process::Child;
+use tokio::sync::mpsc;
+
+use super::editor::{Editing, Paging};
+use super::msg::{EditPurpose, Effect, Msg};
+use super::runtime::{Exit, News, Workbench, now_ms};
+use super::services::{Ask, Opening};
+use super::settings::{Settings, ThemeChoice};
+use super::theme::Role;
+use crate::client::ClientEvent;
+use crate::event::{AckResult, ClientLine, HostLine};
+
+impl Workbench {
+    pub(super) fn needs_terminal(&self, effects: &[Effect]) -> bool {
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::OpenEditor { .. } | Effect::Page(_) | Effect::Suspend))
+    }
+
+    pub(super) async fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            let done = match effect {
+                Effect::Send(line) => {
+                    self.send(line);
+                    Ok(())
+                }
+                Effect::OpenEditor { text, purpose } => {
+                    let follow_up = self.edit(&text, purpose).await;
+                    for effect in follow_up {
+                        if let Effect::Send(line) = effect {
+                            self.send(line);
+                        }
+                    }
+                    Ok(())
+                }
+                Effect::Ask(ask) => {
+                    self.ask(ask);
+                    Ok(())
+                }
+                Effect::Open { run } => {
+                    let opening = Opening { read_only: self.app.identity.read_only, after_seq: 0 };
+                    self.open(Some(run.clone()), opening, Msg::Switched { run });
+                    Ok(())
+                }
+                Effect::Reconnect { read_only } => {
+                    let opening = Opening { read_only, after_seq: self.app.read_seq() };
+                    self.open(self.app.attached.clone(), opening, Msg::RoleTaken { read_only });
+                    Ok(())
+                }
+                Effect::Copy(text) => self.terminal.screen.copy(&text),
+                Effect::Bell => {
+                    let words = format!("{}: a decision waits", self.app.run_name());
+                    self.terminal.screen.call(&words)
+                }
+                Effect::Theme(theme) => {
+                    self.use_theme(&theme);
+                    Ok(())
+                }
+                Effect::Mouse(on) => self.terminal.screen.mouse(on),
+                Effect::Page(text) => {
+                    self.page(&text).await;
+                    Ok(())
+                }
+                Effect::Suspend => {
+                    self.suspend();
+                    Ok(())
+                }
+                Effect::Quit => {
+                    let run = self.app.run_name().to_owned();
+                    let ended = self.app.ended() || !self.app.is_attached();
+                    self.exit = Some(Exit::Left { run, ended });
+                    Ok(())
+                }
+            };
+            if done.is_err() {
+                self.exit = Some(Exit::Hangup);
+            }
+        }
+    }
+
+    /// A message of the news, after what they change of the loop.
+    pub(super) fn take(&mut self, news: News) -> Option<Msg> {
+        match news {
+            News::Told(told) => Some(Msg::Told(*told)),
+            News::Grammars(grammars) => Some(Msg::Grammars(grammars)),
+            News::Opened { then, connection: Ok(connection) } => {
+                self.events = Some(connection.events);
+                self.commands = connection.commands;
+                Some(then)
+            }
+            News::Opened { connection: Err(message), .. } => Some(Msg::NotOpened(message)),
+        }
+    }
+
+    fn ask(&self, ask: Ask) {
+        let (answer, news) = (self.services.answer(ask), self.news.0.clone());
+        // A loop that has ended needs no answer.
+        tokio::spawn(async move { drop(news.send(News::Told(Box::new(answer.await))).await) });
+    }
+
+    fn open(&self, run: Option<PathBuf>, opening: Opening, then: Msg) {
+        let (opened, news) = (self.services.open(run, opening), self.news.0.clone());
+        tokio::spawn(async move {
+            let connection = opened.await;
+            drop(news.send(News::Opened { then, connection }).await);
+        });
+    }
+
+    /// A command that cannot be queued is answered at once, so that nothing seems to be under way.
+    fn send(&mut self, line: ClientLine) {
+        let Err(error) = self.commands.try_send(line) else { return };
+        let (reason, line) = match error {
+            mpsc::error::TrySendError::Full(line) => ("the link is down and its queue full", line),
+            mpsc::error::TrySendError::Closed(line) => ("this run takes no commands", line),
+        };
+        if let ClientLine::Command { cmd_id, .. } = line {
+            let result = AckResult::Denied { reason: reason.to_owned() };
+            let ack = HostLine::Ack { cmd_id, result, rev: self.app.state.rev };
+            self.app.update(Msg::Client(ClientEvent::Line(ack)));
+        }
+    }
+
+    pub(super) fn suspend(&mut self) {
+        // Only this process stops: the shell that started it notices and takes over.
+        let stopped = self.terminal.restore().is_ok()
+            && rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)
+                .is_ok();
+        self.take_terminal_back(stopped.then_some(Msg::Continued));
+    }
+
+    fn take_terminal_back(&mut self, msg: Option<Msg>) {
+        if self.terminal.resume().is_err() {
+            self.exit = Some(Exit::Hangup);
+            return;
+        }
+        self.app.update(Msg::Tick(now_ms()));
+        if let Ok((width, height)) = ratatui::crossterm::terminal::size() {
+            self.app.update(Msg::Resize(width, height));
+        }
+        if let Some(msg) = msg {
+            self.app.update(msg);
+        }
+    }
+
+    async fn edit(&mut self, text: &str, purpose: EditPurpose) -> Vec<Effect> {
+        if self.terminal.restore().is_err() {
+            self.exit = Some(Exit::Hangup);
+            return Vec::new();
+        }
+        let result = match Editing::start(text) {
+            Err(message) => Err(message),
+            Ok(mut editing) => match self.lend(&mut editing.child).await {
+                Some(status) => editing.finish(status),
+                None => return Vec::new(),
+            },
+        };
+        self.take_terminal_back(None);
+        self.app.update(Msg::EditorClosed { purpose, result })
+    }
+
+    async fn page(&mut self, text: &str) {
+        if self.terminal.restore().is_err() {
+            self.exit = Some(Exit::Hangup);
+            return;
+        }
+        let failed = match Paging::start(text) {
+            Err(message) => Some(message),
+            Ok(mut paging) => match self.lend(&mut paging.child).await {
+                Some(status) => paging.finish(status).err(),
+                None => return,
+            },
+        };
+        self.take_terminal_back(failed.map(|message| Msg::Said(Role::Warn, message)));
+    }
+
+    /// The run goes on while another program has the terminal: its lines are taken, nothing is drawn. `None`: the
+    /// workbench is to end.
+    async fn lend(&mut self, child: &mut Child) -> Option<std::io::Result<std::process::ExitStatus>> {
+        loop {
+            let client = async {
+                match &mut self.events {
+                    Some(events) => events.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                status = child.wait() => return Some(status),
+                // Ctrl-c in the program reaches this process too and is not meant for it.
+                _ = self.signals.interrupt.recv() => {}
+                _ = self.signals.terminate.recv() => self.exit = Some(Exit::Hangup),
+                _ = self.signals.hangup.recv() => self.exit = Some(Exit::Hangup),
+                event = client => match event {
+                    Some(event) => {
+                        self.app.update(Msg::Tick(now_ms()));
+                        self.app.update(Msg::Client(event));
+                    }
+                    None => self.events = None,
+                },
+            }
+            if self.exit.is_some() {
+                return None;
+            }
+        }
+    }
+
+    // --- settings ---
+
+    /// A theme that cannot be used leaves the old one.
+    pub(super) fn use_theme(&mut self, theme: &ThemeChoice) {
+        match theme.load(self.light, self.depth) {
+            Ok(theme) => {
+                self.theme = theme;
+                self.app.redraw();
+            }
+            Err(error) => {
+                self.app.update(Msg::Said(Role::Bad, error.to_string()));
+            }
+        }
+    }
+
+    /// What a change of this file means.
+    pub(super) fn file_changed(&mut self, file: &Path) -> Option<Msg> {
+        if !self.setting_files.iter().any(|known| known == file) {
+            return Some(Msg::FileChanged(file.to_owned()));
+        }
+        Some(match Settings::load(&self.wishes) {
+            Ok(settings) => {
+                self.adopt(&settings);
+                Msg::Settings(Box::new(settings))
+            }
+            Err(error) => Msg::SettingsBroken(error.to_string()),
+        })
+    }
+
+    /// What of the settings is the loop's.
+    pub(super) fn adopt(&mut self, settings: &Settings) {
+        self.clock.pace(settings.fps);
+        self.use_theme(&settings.theme);
+        self.setting_files.clone_from(&settings.files);
+    }
+
+    /// Watches the files that matter now.
+    pub(super) fn watch_files(&mut self) {
+        let mut files = self.setting_files.clone();
+        files.extend(self.app.watched());
+        if files != self.watched {
+            self.watch.set(files.clone());
+            self.watched = files;
+        }
+    }
+}
