@@ -249,7 +249,6 @@ impl Board {
             | Event::AppendixUpdated { .. }
             | Event::GateDecided { .. }
             | Event::RetuneApplied { .. }
-            | Event::OverrideLapsed { .. }
             | Event::TestFinished { .. }
             | Event::HostStarted { .. }
             | Event::EditDecided { .. }
@@ -260,6 +259,7 @@ impl Board {
             | Event::ConfigChanged { .. }
             | Event::ReviewCommented { .. }
             | Event::OverrideRequested { .. }
+            | Event::OverrideLapsed { .. }
             | Event::RetuneRequested { .. }
             | Event::RolloutCancelled { .. }
             | Event::RolloutRequeued { .. }

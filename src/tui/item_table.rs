@@ -1,7 +1,7 @@
 //! Two measurements item by item: which were gained, lost, the same, or not known on one side. Pairs what the run
 //! recorded; must not judge.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -66,25 +66,25 @@ impl ItemSort {
 
 /// One side of an item.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cell {
+pub enum Side {
     Absent,
     Missing(ResultRef),
     Scored { at: ResultRef, value: f64, passed: bool },
 }
 
-impl Cell {
+impl Side {
     pub fn words(self) -> String {
         match self {
-            Cell::Absent => "·".to_owned(),
-            Cell::Missing(_) => "missing".to_owned(),
-            Cell::Scored { value, .. } => format!("{value:.2}"),
+            Side::Absent => "·".to_owned(),
+            Side::Missing(_) => "missing".to_owned(),
+            Side::Scored { value, .. } => format!("{value:.2}"),
         }
     }
 
     pub fn result(self) -> Option<ResultRef> {
         match self {
-            Cell::Absent => None,
-            Cell::Missing(at) | Cell::Scored { at, .. } => Some(at),
+            Side::Absent => None,
+            Side::Missing(at) | Side::Scored { at, .. } => Some(at),
         }
     }
 }
@@ -92,23 +92,23 @@ impl Cell {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ItemLine {
     pub item: String,
-    pub current: Cell,
-    pub candidate: Cell,
+    pub current: Side,
+    pub candidate: Side,
 }
 
 impl ItemLine {
     pub fn delta(&self) -> Option<f64> {
         match (self.current, self.candidate) {
-            (Cell::Scored { value: old, .. }, Cell::Scored { value: new, .. }) => Some(new - old),
+            (Side::Scored { value: old, .. }, Side::Scored { value: new, .. }) => Some(new - old),
             _ => None,
         }
     }
 
     pub fn change(&self) -> Change {
         match (self.current, self.candidate) {
-            (Cell::Absent, _) | (_, Cell::Absent) => Change::OneSided,
-            (Cell::Missing(_), _) | (_, Cell::Missing(_)) => Change::Missing,
-            (Cell::Scored { passed: old, .. }, Cell::Scored { passed: new, .. }) => match (old, new) {
+            (Side::Absent, _) | (_, Side::Absent) => Change::OneSided,
+            (Side::Missing(_), _) | (_, Side::Missing(_)) => Change::Missing,
+            (Side::Scored { passed: old, .. }, Side::Scored { passed: new, .. }) => match (old, new) {
                 (false, true) => Change::Gained,
                 (true, false) => Change::Lost,
                 _ => Change::Same,
@@ -148,7 +148,11 @@ struct Key {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct ItemTableCache(RefCell<Option<(Key, Rc<ItemTable>)>>);
+pub struct ItemTableCache {
+    table: RefCell<Option<(Key, Rc<ItemTable>)>>,
+    /// What the sides were found for: a stage, and how many evaluations and stages there were.
+    sides: Cell<Option<((Stage, usize, usize), Option<Sides>)>>,
+}
 
 impl App {
     /// The items of the shown stage's measurement, kept until a result comes.
@@ -162,7 +166,7 @@ impl App {
             sort: self.gate.sort,
             soft: self.shown_decision().is_some_and(|gate| gate.metric == GateMetric::Soft),
         };
-        let cache = &self.gate.items.0;
+        let cache = &self.gate.items.table;
         if let Some((made_of, table)) = &*cache.borrow()
             && *made_of == key
         {
@@ -186,15 +190,15 @@ impl App {
                 let at = ResultRef { source: Source::Eval(index), place };
                 let line = *places.entry(result.item()).or_insert_with(|| {
                     let item = result.item().to_owned();
-                    lines.push(ItemLine { item, current: Cell::Absent, candidate: Cell::Absent });
+                    lines.push(ItemLine { item, current: Side::Absent, candidate: Side::Absent });
                     lines.len() - 1
                 });
                 let cell = match result {
-                    ItemResult::Missing { .. } => Cell::Missing(at),
+                    ItemResult::Missing { .. } => Side::Missing(at),
                     ItemResult::Scored(rollout) => {
                         let value = |score: &Score| if key.soft { score.soft } else { score.hard };
                         let passed = !rollout.score.failed();
-                        Cell::Scored { at, value: value(&rollout.score), passed }
+                        Side::Scored { at, value: value(&rollout.score), passed }
                     }
                 };
                 match side {
@@ -214,6 +218,18 @@ impl App {
     /// What the shown stage compares.
     fn sides(&self) -> Option<Sides> {
         let stage = self.shown_stage()?;
+        let found_for = (stage, self.state.eval_order.len(), self.state.stages.len());
+        if let Some((made_for, sides)) = self.gate.items.sides.get()
+            && made_for == found_for
+        {
+            return sides;
+        }
+        let sides = self.find_sides(stage);
+        self.gate.items.sides.set(Some((found_for, sides)));
+        sides
+    }
+
+    fn find_sides(&self, stage: Stage) -> Option<Sides> {
         let of = |wanted: fn(EvalPurpose) -> bool| self.newest_eval(stage, wanted);
         let named = |current, candidate, names| Some(Sides { current, candidate: candidate?, names });
         match stage {

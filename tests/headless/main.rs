@@ -11,3 +11,4 @@ mod place;
 mod reads;
 mod reports;
 mod runs;
+mod steers;

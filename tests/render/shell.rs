@@ -74,7 +74,7 @@ fn form(size: (u16, u16)) -> App {
     let mut app = with_runs(size, every_condition());
     press(&mut app, "c");
     let files = ["configs/demo.toml", "configs/searchqa.toml", "runs/run-01/config.toml"];
-    let files = files.map(|name| ConfigFile { path: format!("/work/{name}").into(), shown: name.into() });
+    let files = files.map(|name| ConfigFile { path: format!("/here/{name}").into(), shown: name.into() });
     app.update(Msg::Told(Told::Configs(Ok(files.to_vec()))));
     app
 }

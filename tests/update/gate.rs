@@ -12,7 +12,13 @@ use super::{SIZE, bodies, next_event};
 /// Two steps; the second's candidate gained and lost items against the first's, and lacks an answer.
 fn decided() -> Tape {
     let mut tape = fixture::two_steps();
+    let before = tape.current.hash.clone();
     for record in &mut tape.records {
+        if let Event::ReviewOpened { at, current_hash, .. } = &mut record.event
+            && at.step == 2
+        {
+            current_hash.clone_from(&before);
+        }
         if let Event::EvaluationItemFinished { eval, index: 59, result, .. } = &mut record.event
             && eval == "s002"
         {
@@ -48,17 +54,13 @@ fn items_are_paired_with_what_was_measured_of_the_current_skill() {
     assert_eq!(by_change[0], '−');
     let order = |mark: &char| "−+?=·".find(*mark);
     assert!(by_change.is_sorted_by_key(order), "{by_change:?}");
-    // The current skill passed 31 of 60, the candidate 28 of those that were answered.
+    // Of the 59 items that the candidate answered it passed 27, the current skill 30.
     let counted = |mark: &str| -> i64 {
         let after = shown.split(&format!(" {mark}")).nth(1).unwrap();
         after.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
     };
-    let lost_answer = i64::from(shown.contains("?1"));
-    assert_eq!(lost_answer, 1, "{shown}");
-    assert_eq!(
-        counted("−") - counted("+"),
-        31 - 28 + if shown.contains("1.00   missing") { -1 } else { 0 } + 1 - 1
-    );
+    assert!(shown.contains("?1"), "{shown}");
+    assert_eq!(counted("−") - counted("+"), 30 - 27);
     press(&mut app, "d");
     assert!(text(&app).contains("items by Δ") && marks(&app)[0] == '−');
     press(&mut app, "d");

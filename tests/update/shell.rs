@@ -165,7 +165,7 @@ fn ten_thousand_runs_move_and_filter_without_a_sweat() {
 // --- launching ---
 
 fn config(name: &str) -> ConfigFile {
-    ConfigFile { path: PathBuf::from("/work").join(name), shown: name.into() }
+    ConfigFile { path: PathBuf::from("/here").join(name), shown: name.into() }
 }
 
 fn good(name: &str) -> Box<Checked> {
@@ -184,7 +184,7 @@ fn form() -> App {
 
 fn draft(overrides: &[&str]) -> Draft {
     Draft {
-        config: "/work/configs/qa.toml".into(),
+        config: "/here/configs/qa.toml".into(),
         name: String::new(),
         overrides: overrides.iter().map(|text| (*text).to_owned()).collect(),
     }

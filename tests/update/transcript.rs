@@ -133,3 +133,68 @@ fn a_stream_is_followed_until_somebody_reads_up() {
     press(&mut app, "G");
     assert!(say(&mut app, "\nlast").contains("last"));
 }
+
+/// Text that tries to steer the terminal, wherever a transcript or a comparison shows text.
+#[test]
+fn hostile_text_stays_inert_everywhere() {
+    const HOSTILE: &str = "\x1b]52;c;ZXZpbA==\x07\x1b[2Jrm\u{202e}txt\u{200b}\ttab\r\u{9b}31m";
+    for size in [(60, 15), (80, 24), (120, 40), (200, 60)] {
+        let mut app = played(size, &fixture::rolling());
+        for n in 0..2 {
+            let ItemResult::Scored(shared) = fixture::rollout(HOSTILE, HOSTILE, "Lima") else { panic!() };
+            let mut rollout = (*shared).clone();
+            rollout.reply = format!("<think>{HOSTILE}</think>{HOSTILE} {n}\n{HOSTILE}");
+            (rollout.answer, rollout.gold, rollout.task_type) =
+                (HOSTILE.into(), HOSTILE.into(), HOSTILE.into());
+            rollout.score.reason = HOSTILE.into();
+            rollout.turns = vec![
+                Turn::ToolCall { cmd: HOSTILE.into(), obs: HOSTILE.into() },
+                Turn::Message { role: HOSTILE.into(), content: HOSTILE.into() },
+                Turn::Verification { content: HOSTILE.into() },
+                Turn::Step {
+                    step: Some(1),
+                    reasoning: HOSTILE.into(),
+                    action: HOSTILE.into(),
+                    feedback: HOSTILE.into(),
+                },
+            ];
+            let key =
+                EffectKey { path: format!("e01/s003/rollout/{HOSTILE}{n}#0"), fingerprint: String::new() };
+            let result = ItemResult::Scored(rollout.into());
+            next_event(&mut app, Event::RolloutFinished { key, at: fixture::step(3), index: 11, result });
+        }
+        let path = format!("e01/s003/rollout/{HOSTILE}#1");
+        hear(
+            &mut app,
+            HostLine::Live(Live::CallStarted { path: path.clone(), item: HOSTILE.into(), attempt: 1 }),
+        );
+        hear(&mut app, HostLine::Live(Live::CallDelta { path: path.clone(), text: HOSTILE.into() }));
+        // The eyes of the test refuse every control character.
+        for keys in [
+            "3",
+            "x",
+            "\u{1b}",
+            "\n",
+            "\u{1b}",
+            "j\n",
+            "T",
+            "v",
+            "v/rm\n",
+            "n",
+            "\u{1b}\u{1b}",
+            " ",
+            " =",
+            "z",
+            "S",
+        ] {
+            for c in keys.chars() {
+                match c {
+                    '\n' => key(&mut app, KeyCode::Enter),
+                    '\u{1b}' => key(&mut app, KeyCode::Esc),
+                    c => press(&mut app, &c.to_string()),
+                };
+                text(&app);
+            }
+        }
+    }
+}

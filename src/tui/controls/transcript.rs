@@ -28,7 +28,7 @@ pub const ACTIONS: &[Spec] = rows! { Transcript TranscriptAction:
     Fold          "transcript.fold"      "fold"      ["t"]              None, false, always, "fold or show the prompt, tool call or thoughts at hand";
     FoldTools     "transcript.fold-tools" "tools"    ["T"]              None, false, always, "fold or show all tool calls";
     NextTurn      "transcript.next-turn" "turn"      ["}"]              None, false, always, "next turn";
-    PreviousTurn  "transcript.previous-turn" "previous turn" ["{"]      None, false, always, "turn before";
+    PreviousTurn  "transcript.prev-turn" "previous turn" ["{"]           None, false, always, "turn before";
     Raw           "transcript.raw"       "raw"       ["v"]              None, false, always, "the exact text, what is hidden as \\x1b, or back";
 };
 

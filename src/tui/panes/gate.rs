@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::decisions::{history, overruled};
+use super::decisions::{History, overruled};
 use super::result::{final_words, result};
 use super::{frame, items, placeholder, verdict_mark, waiting_words};
 use crate::domain::{GateDecision, GateMetric, GateScore, StageKind, Verdict};
@@ -44,17 +44,20 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
             measurement(app, columns, &mut lines);
         }
     }
-    history(app, &mut lines);
-    if lines.is_empty() {
+    let history = History::of(app);
+    let total = lines.len() + history.len();
+    if total == 0 {
         let words = if app.state.info.is_none() { waiting_words(app) } else { "Nothing is measured yet." };
         app.gate.scroll.extent.set((0, 0));
         return placeholder(canvas, inner, &[words]);
     }
     let visible = inner.height as usize;
-    app.gate.scroll.extent.set((lines.len(), visible));
-    let top = app.gate.scroll.top.min(lines.len().saturating_sub(visible));
-    for (row, line) in rows_of(inner).zip(&lines[top..]) {
-        canvas.line(row, line);
+    app.gate.scroll.extent.set((total, visible));
+    let top = app.gate.scroll.top.min(total.saturating_sub(visible));
+    let evidence = lines.len();
+    let shown = lines.into_iter().skip(top).chain(history.from(top.saturating_sub(evidence)));
+    for (row, line) in rows_of(inner).zip(shown) {
+        canvas.line(row, &line);
     }
 }
 

@@ -6,7 +6,7 @@ use super::{below, placeholder, titled, verdict_mark};
 use crate::plain::{bounded_gain, measured_part, score, verdict_word};
 use crate::text::{fit, sanitize_line};
 use crate::tui::app::App;
-use crate::tui::item_table::{Cell, Change, ItemLine, ItemTable};
+use crate::tui::item_table::{Change, ItemLine, ItemTable, Side};
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, window};
 use crate::tui::row_index::shown_width;
@@ -103,12 +103,12 @@ fn line(one: &ItemLine, item_width: usize) -> Vec<Span> {
     ]
 }
 
-fn cell(of: Cell) -> Span {
+fn cell(of: Side) -> Span {
     let role = match of {
-        Cell::Absent => Role::Faint,
-        Cell::Missing(_) => Role::Warn,
-        Cell::Scored { passed: true, .. } => Role::Good,
-        Cell::Scored { passed: false, .. } => Role::Bad,
+        Side::Absent => Role::Faint,
+        Side::Missing(_) => Role::Warn,
+        Side::Scored { passed: true, .. } => Role::Good,
+        Side::Scored { passed: false, .. } => Role::Bad,
     };
     span(role, format!("{:>SCORE$}", of.words()))
 }
