@@ -5,10 +5,14 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+#[path = "../fixture/listing.rs"]
+mod listing;
+
 mod curves;
 mod gate;
 mod logs;
 mod random;
+mod shell;
 mod review;
 mod rollouts;
 mod stages;
