@@ -6,6 +6,7 @@ mod attach;
 mod bridge;
 mod ctl;
 mod doctor;
+mod dump;
 mod eval;
 mod failure;
 mod foreground;

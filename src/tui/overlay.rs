@@ -70,6 +70,8 @@ pub enum Chosen {
     Ruling { at: StepRef },
     /// A built-in theme.
     Theme,
+    /// A subject and a format.
+    Export,
 }
 
 /// What a confirmation asks.
