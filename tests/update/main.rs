@@ -6,6 +6,7 @@ mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod logs;
+mod news;
 mod random;
 mod review;
 mod stages;
