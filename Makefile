@@ -15,6 +15,8 @@ worker: setup
 
 test: setup lint
 	$(CARGO) test
+	@if [ -x /usr/sbin/sshd ]; then $(CARGO) test --test pty -- --ignored; \
+	else echo "NOT TESTED: attach over the real ssh (Debian: apt-get install openssh-server)"; fi
 	$(TORCH) $(CARGO) test --release --features torch --test worker --bin planish-torch
 
 bench: setup

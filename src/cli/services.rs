@@ -1,6 +1,7 @@
 //! Answers to what the workbench asks: runs under the root, configurations, whether a run could start, and starting it
 //! as a child process of its own. Reads and starts; holds no rule about runs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,11 +9,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 
 use super::run::now_ms;
 use super::settled::Began;
 use crate::client::{Catalog, ClientOptions, Connection, Listing, Target, author_here, open};
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
+use crate::domain::Retuned;
 use crate::env::Task;
 use crate::event::WatchRole;
 use crate::optim::{Experience, Sizes, estimate};
@@ -74,6 +77,17 @@ impl Services for Here {
                     Told::Changes { run, result }
                 };
                 blocking(answer, |why| Told::Changes { run: asked, result: Err(why) })
+            }
+            Ask::Retune { config, wanted } => {
+                let asked = wanted.clone();
+                let answer = move || {
+                    let result = retuned(config, &wanted);
+                    Told::Retune { wanted, result }
+                };
+                blocking(answer, |why| Told::Retune {
+                    wanted: asked,
+                    result: Err(vec![(String::new(), why)]),
+                })
             }
             Ask::Start(draft) => {
                 let mut arguments = vec!["run".into(), draft.config.into_os_string()];
@@ -204,6 +218,13 @@ fn changes(run: &Path) -> Result<Vec<String>, String> {
     Ok(changed.iter().map(ToString::to_string).collect())
 }
 
+fn retuned(config: Value, wanted: &BTreeMap<String, Value>) -> Result<Vec<Retuned>, Vec<(String, String)>> {
+    let config: Config = serde_json::from_value(config)
+        .map_err(|error| vec![(String::new(), format!("the run's settings do not read back: {error}"))])?;
+    let complaint = |error: &ConfigError| (error.key.clone(), format!("{}; {}", error.problem, error.remedy));
+    config.retuned(wanted).map_err(|errors| errors.0.iter().map(complaint).collect())
+}
+
 /// Runs `planish … --detach` and gives the folder of the run that it started.
 async fn detached(mut arguments: Vec<std::ffi::OsString>, root: PathBuf) -> Result<PathBuf, String> {
     arguments.extend(["--detach".into(), "--root".into(), root.into_os_string()]);
@@ -216,7 +237,7 @@ async fn detached(mut arguments: Vec<std::ffi::OsString>, root: PathBuf) -> Resu
         .await
         .map_err(|error| format!("cannot start planish: {error}"))?;
     let launched = String::from_utf8_lossy(&output.stdout).lines().find_map(|line| {
-        let line: serde_json::Value = serde_json::from_str(line).ok()?;
+        let line: Value = serde_json::from_str(line).ok()?;
         Some(PathBuf::from(line.pointer("/launch/run_dir")?.as_str()?))
     });
     launched.ok_or_else(|| {

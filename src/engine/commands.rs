@@ -37,7 +37,7 @@ pub fn judge(
         Command::Decide { at, edit, decision } => decide(state, at, edit, decision, by, expect_rev),
         Command::Submit { at } => submit(state, at, by),
         Command::Comment { at, edit, text } => comment(state, at, edit, &text, by),
-        Command::Override { at, ruling, reason } => overrule(state, at, ruling, &reason, by),
+        Command::Override { at, ruling, reason } => overrule(state, at, ruling, &reason, by, expect_rev),
         Command::CancelRollout { .. } | Command::RequeueRollout { .. } | Command::Retune { .. } => {
             denied("this needs more than the run's state")
         }
@@ -63,6 +63,7 @@ fn overrule(
     ruling: Ruling,
     reason: &str,
     by: Author,
+    expect_rev: Option<u64>,
 ) -> Result<Event, AckResult> {
     let reason = words("reason", reason)?;
     let Some(step) = state.steps.iter().rfind(|step| step.at == at) else {
@@ -97,6 +98,13 @@ fn overrule(
     };
     if already {
         return Err(AckResult::Noop);
+    }
+    if let (Some(word), Some(expected)) = (standing, expect_rev)
+        && word.rev > expected
+        && word.by != by
+    {
+        let detail = format!("step {} was overruled by {} first: {}", at.step, word.by.0, word.ruling.name());
+        return Err(AckResult::Conflict { by: word.by.clone(), detail });
     }
     let after = standing.and_then(Overruling::current_hash).unwrap_or(&step.current_hash);
     if step.record.is_some() && state.current_hash != after {

@@ -30,6 +30,7 @@ mod takeover;
 mod throughput;
 mod update;
 mod verdict;
+mod watch;
 
 pub use continuation::{Continuation, ContinuationError, Shape, Successor, continuation};
 pub use imported::imported_journal;

@@ -95,6 +95,8 @@ impl Run {
                 }
                 Some(Due::Retune { changes }) => {
                     self.shop.journal.emit(Event::RetuneApplied { at, changes: changes.clone() })?;
+                    // The file must never be ahead of the journal.
+                    self.shop.journal.settled().await?;
                     self.shop.settings.apply(&changes).map_err(Stop::Failed)?;
                 }
             }

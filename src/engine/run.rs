@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::broadcast;
+use tokio::sync::watch as signal;
 
 use super::Stop;
 use super::calls::Workshop;
@@ -19,6 +20,7 @@ use super::settings::Settings;
 use super::steering::Steering;
 use super::takeover::TakenOver;
 use super::throughput::metered;
+use super::watch::watch;
 use crate::config::Config;
 use crate::domain::{
     AppendixFlush, Author, Dataset, Edit, GateScore, Origin, Phase, Skill, StepMemory, StepRef, Verdict,
@@ -74,7 +76,7 @@ pub struct Engine {
     journal: Arc<Journal>,
     steering: Arc<Steering>,
     live: broadcast::Sender<Arc<Live>>,
-    ended: watch::Receiver<bool>,
+    ended: signal::Receiver<bool>,
     _lock: Arc<RunLock>,
 }
 
@@ -138,7 +140,7 @@ pub fn start(parts: EngineParts) -> Arc<Engine> {
     ));
     let in_flight = Arc::new(InFlight::default());
     let steering = Arc::new(Steering::new(journal.clone(), settings.clone(), in_flight.clone()));
-    let (end, ended) = watch::channel(false);
+    let (end, ended) = signal::channel(false);
     let engine = Arc::new(Engine {
         name: parts.name.clone(),
         journal: journal.clone(),
@@ -195,7 +197,8 @@ async fn conduct(
             plan: plan.clone(),
         })?,
     }
-    let (live, _clock) = metered(parts.live);
+    let (live, meter, _clock) = metered(parts.live.clone());
+    let _watch = watch(parts.journal.clone(), settings.clone(), meter, parts.live);
     let shop = Arc::new(Workshop {
         settings,
         in_flight,
@@ -397,7 +400,7 @@ impl RunService for Engine {
         })
     }
 
-    fn ended(&self) -> watch::Receiver<bool> {
+    fn ended(&self) -> signal::Receiver<bool> {
         self.ended.clone()
     }
 }

@@ -2,10 +2,10 @@
 //! control flow looks at. First decision wins.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
 use super::commands::{judge, retune, still_going};
 use super::in_flight::{InFlight, Unavailable};
@@ -82,7 +82,7 @@ impl Steering {
             | Command::Retune { .. } => None,
         };
         let (seq, refusal) = match command {
-            Command::Retune { changes, reason } => self.retune(&changes, &reason, by)?,
+            Command::Retune { changes, reason } => self.retune(&changes, &reason, by).await?,
             Command::CancelRollout { path } => self.journal.outside(|state| {
                 still_going(state)?;
                 let path = self.in_flight.cancel(&path, &by).map_err(unavailable)?;
@@ -106,20 +106,22 @@ impl Steering {
     }
 
     /// Journals a change of settings; those that no result depends on take effect at once.
-    fn retune(
+    async fn retune(
         &self,
         wanted: &BTreeMap<String, Value>,
         reason: &str,
         by: Author,
     ) -> Result<(u64, Option<AckResult>), JournalError> {
-        let _turn = self.retuning.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.retuning.lock().await;
         let waiting = self.journal.with_state(RunState::waiting_settings);
         // Looks at the disk, so not under the journal's lock.
         let changes = self.settings.retuned(&waiting, wanted);
         let answer = self.journal.outside(|state| retune(state, changes.clone(), reason, by))?;
-        if let (_, None) = answer
+        if let (seq, None) = answer
             && let Ok(changes) = changes
         {
+            // The file of the settings must never be ahead of the journal.
+            self.journal.settled_up_to(seq).await?;
             let live = changes.into_iter().filter(|change| !at_a_boundary(&change.key));
             if let Err(message) = self.settings.apply(&live.collect::<Vec<_>>()) {
                 let code = "retune".into();

@@ -14,15 +14,27 @@ use crate::model::LiveSink;
 
 const EVERY: Duration = Duration::from_secs(1);
 
+/// What the models' news come to.
 #[derive(Default)]
-struct Meter {
+pub struct Meter {
     tokens: AtomicU64,
     in_flight: AtomicUsize,
 }
 
-/// A sink that passes news on to `live` and counts it, and the task that publishes the counts while it is held.
+impl Meter {
+    /// Of this process.
+    pub fn tokens(&self) -> u64 {
+        self.tokens.load(Ordering::Relaxed)
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+}
+
+/// A sink that passes news on to `live` and counts it in the meter, and the task that publishes the counts while it is held.
 /// Nothing is published while nothing happens.
-pub fn metered(live: broadcast::Sender<Arc<Live>>) -> (LiveSink, AbortOnDropHandle<()>) {
+pub fn metered(live: broadcast::Sender<Arc<Live>>) -> (LiveSink, Arc<Meter>, AbortOnDropHandle<()>) {
     let meter = Arc::new(Meter::default());
     let (counted, published) = (meter.clone(), live.clone());
     let sink: LiveSink = Arc::new(move |news| {
@@ -45,7 +57,8 @@ pub fn metered(live: broadcast::Sender<Arc<Live>>) -> (LiveSink, AbortOnDropHand
         // No client is fine.
         let _ = published.send(Arc::new(news));
     });
-    (sink, AbortOnDropHandle::new(tokio::spawn(publish(meter, live))))
+    let clock = AbortOnDropHandle::new(tokio::spawn(publish(meter.clone(), live)));
+    (sink, meter, clock)
 }
 
 async fn publish(meter: Arc<Meter>, live: broadcast::Sender<Arc<Live>>) {
@@ -56,8 +69,7 @@ async fn publish(meter: Arc<Meter>, live: broadcast::Sender<Arc<Live>>) {
     let mut quiet = true;
     loop {
         let now = clock.tick().await;
-        let tokens = meter.tokens.load(Ordering::Relaxed);
-        let in_flight = meter.in_flight.load(Ordering::Relaxed);
+        let (tokens, in_flight) = (meter.tokens(), meter.in_flight());
         let tokens_per_s = (tokens - last.1) as f64 / now.duration_since(last.0).as_secs_f64();
         last = (now, tokens);
         let idle = tokens_per_s == 0.0 && in_flight == 0;
@@ -83,7 +95,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn counts_tokens_per_second_and_falls_silent_after_one_zero() {
         let (live, mut heard) = broadcast::channel(64);
-        let (sink, _clock) = metered(live);
+        let (sink, _meter, _clock) = metered(live);
         tokio::task::yield_now().await;
         sink(started(1));
         sink(started(2));

@@ -26,6 +26,9 @@ impl RunState {
         }
         self.seq = record.seq;
         self.updated_at = record.at;
+        if record.event.is_progress() {
+            self.progress_at = record.at;
+        }
         self.apply_event(&record.event, record.at);
     }
 
@@ -333,7 +336,7 @@ impl RunState {
             }
             Event::OverrideRequested { at, ruling, reason, by, rev } => {
                 self.rev = self.rev.max(*rev);
-                let asked = Overruling::asked(*ruling, reason, by, now);
+                let asked = Overruling::asked(*ruling, reason, by, now, *rev);
                 self.step_mut(*at, now).overruling = Some(asked);
             }
             Event::OverrideApplied {
@@ -353,9 +356,9 @@ impl RunState {
                 }
                 let place = self.override_place(current_hash, best_hash, now);
                 let step = self.step_mut(*at, now);
-                let mut applied = Overruling::asked(*ruling, reason, by, now);
+                let mut applied = Overruling::asked(*ruling, reason, by, now, 0);
                 if let Some(asked) = &step.overruling {
-                    applied.requested_at = asked.requested_at;
+                    (applied.requested_at, applied.rev) = (asked.requested_at, asked.rev);
                 }
                 applied.outcome = place;
                 step.overruling = Some(applied);

@@ -17,6 +17,9 @@ pub struct Overruling {
     pub by: Author,
     /// Unix milliseconds.
     pub requested_at: u64,
+    /// Revision of the request.
+    #[serde(default)]
+    pub rev: u64,
     pub outcome: OverrulingOutcome,
 }
 
@@ -41,9 +44,9 @@ pub enum OverrulingOutcome {
 }
 
 impl Overruling {
-    pub(super) fn asked(ruling: Ruling, reason: &str, by: &Author, now: u64) -> Self {
+    pub(super) fn asked(ruling: Ruling, reason: &str, by: &Author, now: u64, rev: u64) -> Self {
         let (reason, by) = (reason.to_owned(), by.clone());
-        Self { ruling, reason, by, requested_at: now, outcome: OverrulingOutcome::Pending }
+        Self { ruling, reason, by, requested_at: now, rev, outcome: OverrulingOutcome::Pending }
     }
 
     pub fn is_pending(&self) -> bool {

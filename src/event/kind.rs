@@ -513,6 +513,14 @@ impl Event {
         )
     }
 
+    /// Something happened: not a sample, an alert or a log line.
+    pub fn is_progress(&self) -> bool {
+        !matches!(
+            self,
+            Event::MachineSampled { .. } | Event::Metric { .. } | Event::Alert { .. } | Event::Log { .. }
+        )
+    }
+
     /// The tag of this event in the journal.
     pub fn kind(&self) -> String {
         match serde_json::to_value(self) {

@@ -241,6 +241,9 @@ pub struct RunState {
     pub seq: u64,
     /// Unix milliseconds of the last event.
     pub updated_at: u64,
+    /// Unix milliseconds of the last event that was not merely told about the run: samples, alerts, logs.
+    #[serde(default)]
+    pub progress_at: u64,
     /// Raised by every outside command; what clients base decisions on.
     pub rev: u64,
     pub info: Option<RunInfo>,

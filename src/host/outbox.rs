@@ -30,6 +30,7 @@ struct Queue {
     /// Where the pending text of a call waits, by call path.
     deltas: HashMap<String, u64>,
     throughput: Option<u64>,
+    machine: Option<u64>,
     logs: VecDeque<u64>,
     dropped: u64,
     closed: bool,
@@ -152,9 +153,11 @@ impl Queue {
                     self.deltas.insert(path.clone(), place);
                 }
             }
-            // The next sample comes soon.
             Live::Machine(_) => {
-                self.append(OutLine::Line(HostLine::Live(live.clone())));
+                if let Some(stale) = self.machine {
+                    self.waiting.remove(&stale);
+                }
+                self.machine = Some(self.append(OutLine::Line(HostLine::Live(live.clone()))));
             }
             Live::Throughput { .. } => {
                 if let Some(stale) = self.throughput {
@@ -188,6 +191,9 @@ impl Queue {
                     if self.deltas.get(path) == Some(&place) =>
                 {
                     self.deltas.remove(path);
+                }
+                OutLine::Line(HostLine::Live(Live::Machine(_))) if self.machine == Some(place) => {
+                    self.machine = None;
                 }
                 OutLine::Line(HostLine::Live(Live::Throughput { .. })) if self.throughput == Some(place) => {
                     self.throughput = None;

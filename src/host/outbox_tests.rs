@@ -1,4 +1,5 @@
 use super::*;
+use crate::domain::MachineSample;
 use crate::event::LogLevel;
 
 fn delta(path: &str, text: &str) -> Live {
@@ -62,13 +63,20 @@ async fn waiting_text_is_bounded() {
 }
 
 #[tokio::test]
-async fn only_the_latest_throughput_waits() {
+async fn only_the_latest_throughput_and_sample_wait() {
     let outbox = Outbox::new(CAPACITY);
     let throughput = |n: usize| Live::Throughput { tokens_per_s: 1.0, in_flight: n };
     for n in 0..1000 {
         outbox.push_live(&throughput(n));
     }
     assert_eq!(all(&outbox).await, [live(throughput(999))]);
+    let machine = |rss: u64| Live::Machine(MachineSample { rss, ..MachineSample::default() });
+    for n in 0..5 {
+        outbox.push_live(&machine(n));
+    }
+    assert_eq!(all(&outbox).await, [live(machine(4))]);
+    outbox.push_live(&machine(5));
+    assert_eq!(all(&outbox).await, [live(machine(5))]);
 }
 
 #[tokio::test]

@@ -47,7 +47,7 @@ pub use meta_skill::meta_skill_reply;
 pub use minibatch::{Minibatch, minibatches};
 pub use pairs::{PairInput, comparison_pairs, kept_pairs, pair_counts, safe_pair_id};
 pub use prompts::{Prompts, UnknownPrompt};
-pub use region::outside as outside_regions;
+pub use region::{outside as outside_regions, protected as protected_regions};
 pub use reply::ReplyFault;
 pub use rewrite::{full_rewrite, rewrite_reply, with_regions_of};
 pub use schedule::edit_budget;

@@ -246,7 +246,7 @@ impl App {
                 self.focus_changed(here);
                 Vec::new()
             }
-            Msg::Settings(settings) => self.settings(*settings),
+            Msg::Settings(settings) => self.use_settings(*settings),
             Msg::SettingsBroken(why) => {
                 self.settings_broken(why);
                 Vec::new()
@@ -280,6 +280,7 @@ impl App {
             Told::Checked { draft, result } => return self.told_checked(&draft, result),
             Told::Started(result) => return self.told_started(result),
             Told::Changes { run, result } => self.told_changes(run, result),
+            Told::Retune { wanted, result } => self.told_retune(&wanted, result),
         }
         Vec::new()
     }
@@ -561,7 +562,8 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        let listed = matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Curves);
+        let listed =
+            matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config);
         listed || self.arrangement.focus.is_searched()
     }
 

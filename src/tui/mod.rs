@@ -42,6 +42,7 @@ mod runtime;
 mod search;
 mod services;
 mod settings;
+mod sources;
 mod stages;
 mod steer;
 mod surface;

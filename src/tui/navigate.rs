@@ -1,6 +1,7 @@
 //! Keys to actions, and the actions that only move about: focus, selection, scrolling.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde_json::Value;
 
 use super::action::{Action, Scope, Spec, spec};
 use super::app::App;
@@ -113,7 +114,6 @@ impl App {
                 Some((name, _)) => self.use_theme(ThemeChoice::Named(name.to_owned())),
                 None => Vec::new(),
             },
-            Outcome::Prompted(Prompted::Set { key, value }, reason) => self.set_key(key, &value, &reason),
             Outcome::Prompted(Prompted::Reject { at, edits, expect_rev }, reason) => {
                 self.reject(at, &edits, &reason, expect_rev)
             }
@@ -123,6 +123,14 @@ impl App {
                 Vec::new()
             }
             Outcome::Prompted(Prompted::Ruling { at, ruling }, reason) => self.overrule(at, ruling, &reason),
+            Outcome::Chosen(Chosen::Setting { key, words }, index) => match words.get(index) {
+                Some(word) => self.draft_setting(key, Value::String((*word).to_owned())),
+                None => Vec::new(),
+            },
+            Outcome::Prompted(Prompted::Setting { key }, text) => {
+                self.draft_setting(key, Value::String(text.trim().to_owned()))
+            }
+            Outcome::Prompted(Prompted::Retune, reason) => self.send_draft(&reason),
             Outcome::Prompted(Prompted::Filter(pane), text) => {
                 self.set_filter(pane, text);
                 Vec::new()

@@ -72,6 +72,8 @@ pub enum Chosen {
     Theme,
     /// A subject and a format.
     Export,
+    /// The new value of a setting: one of the words.
+    Setting { key: &'static str, words: &'static [&'static str] },
 }
 
 /// What a confirmation asks.
@@ -97,11 +99,12 @@ pub enum Prompted {
         edit: Option<usize>,
     },
     Filter(Pane),
-    /// Why a setting is changed.
-    Set {
-        key: String,
-        value: String,
+    /// The new value of a setting.
+    Setting {
+        key: &'static str,
     },
+    /// Why the drafted settings change.
+    Retune,
     Search(Pane),
     /// Why the gate is overruled.
     Ruling {

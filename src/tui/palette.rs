@@ -3,15 +3,13 @@
 
 use super::action::{Action, Spec, actions, spec};
 use super::app::App;
+use super::layout::Pane;
 use super::msg::Effect;
-use super::overlay::{Overlay, Prompted};
 use super::settings::{ThemeChoice, theme_names};
 use super::stages::Stage;
 use super::theme::Role;
 use crate::config::{find_key, keys, nearest};
-use crate::event::Command;
 use crate::tui::controls::global::GlobalAction;
-use crate::tui::input::Input;
 
 /// Completions shown for one word.
 const COMPLETIONS: usize = 20;
@@ -234,21 +232,14 @@ impl App {
                 }
             }
             Argued::Set { key, value } => {
-                let title = format!("Set {key} to {value}. Why?");
-                let then = Prompted::Set { key, value };
-                let hint = "recorded with your name";
-                self.overlay = Some(Overlay::Prompt { title, hint, input: Input::default(), then });
+                self.focus(Pane::Config);
+                self.say(Role::Dim, "drafted: ctrl-s applies it");
+                // A value as JSON where it is that, else a text.
+                let value = serde_json::from_str(&value).unwrap_or(serde_json::Value::String(value));
+                return self.draft_setting(&key, value);
             }
         }
         Vec::new()
-    }
-
-    /// The value as JSON where it is that, else as a text.
-    pub(super) fn set_key(&mut self, key: String, value: &str, reason: &str) -> Vec<Effect> {
-        let value = serde_json::from_str(value).unwrap_or_else(|_| serde_json::Value::from(value));
-        let what = format!("set {key}");
-        let command = Command::Retune { changes: [(key, value)].into(), reason: reason.trim().to_owned() };
-        vec![self.send(command, Some(self.state.rev), what)]
     }
 
     /// Does what the palette's selected line says.

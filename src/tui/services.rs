@@ -1,12 +1,15 @@
 //! What the workbench asks of the world outside its run: other runs, configurations, files. Questions and answers are
 //! plain data; the command line answers them. Decides nothing.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 
 use crate::client::{Connection, Listing};
+use crate::domain::Retuned;
 use crate::optim::{Estimate, Experience};
 use crate::telemetry::Board;
 
@@ -31,6 +34,11 @@ pub enum Ask {
     Resume {
         run: PathBuf,
     },
+    /// What these settings, by key, change of a configuration.
+    Retune {
+        config: Value,
+        wanted: BTreeMap<String, Value>,
+    },
 }
 
 /// The answer to an [`Ask`].
@@ -53,6 +61,11 @@ pub enum Told {
     Changes {
         run: PathBuf,
         result: Result<Vec<String>, String>,
+    },
+    /// Complaints with the key of each.
+    Retune {
+        wanted: BTreeMap<String, Value>,
+        result: Result<Vec<Retuned>, Vec<(String, String)>>,
     },
 }
 
@@ -110,14 +123,16 @@ impl Services for Alone {
     fn answer(&self, ask: Ask) -> BoxFuture<'static, Told> {
         const WHY: &str = "only this run is known here; `planish` without a run shows all";
         let told = match ask {
-            Ask::Series { run } => {
-                Told::Series { run, series: Err("only the attached run is known here".into()) }
-            }
+            Ask::Series { run } => Told::Series { run, series: Err(WHY.into()) },
             Ask::Runs => Told::Runs(Err(WHY.into())),
             Ask::Configs => Told::Configs(Err(WHY.into())),
             Ask::Check(draft) => Told::Checked { draft, result: Err(vec![WHY.into()]) },
             Ask::Start(_) | Ask::Resume { .. } => Told::Started(Err(WHY.into())),
             Ask::Changes { run } => Told::Changes { run, result: Err(WHY.into()) },
+            Ask::Retune { wanted, .. } => {
+                let result = Err(vec![(String::new(), WHY.into())]);
+                Told::Retune { wanted, result }
+            }
         };
         Box::pin(std::future::ready(told))
     }

@@ -1,6 +1,7 @@
 //! Commands of this client: decisions, comments, pause, stop; their acknowledgements; undo and redo.
 
 use super::app::App;
+use super::controls::config::RETUNE;
 use super::msg::{EditPurpose, Effect};
 use super::overlay::{Confirmed, Overlay, Prompted, Question};
 use super::theme::Role;
@@ -318,6 +319,7 @@ impl App {
     pub(super) fn acknowledged(&mut self, cmd_id: &str, result: AckResult) {
         let Some(pending) = self.pending.remove(cmd_id) else { return };
         match result {
+            AckResult::Applied | AckResult::Noop if pending.what == RETUNE => self.retuned(),
             AckResult::Applied | AckResult::Noop => {}
             AckResult::Conflict { by, detail } => {
                 self.forget_undo(&pending);

@@ -2,7 +2,6 @@
 //! pointer. Draws nothing and reads no file.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
 
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
@@ -63,7 +62,7 @@ impl Surface {
 }
 
 impl App {
-    pub(super) fn settings(&mut self, settings: Settings) -> Vec<Effect> {
+    pub(super) fn use_settings(&mut self, settings: Settings) -> Vec<Effect> {
         self.keymap = settings.keymap;
         self.prefs = settings.prefs;
         self.surface.presses.clear();
@@ -203,10 +202,6 @@ impl App {
         self.stain(Dirty::Input);
     }
 
-    pub(super) fn file_changed(&mut self, file: &Path) {
-        self.say(Role::Warn, format!("{} changed: the run goes on with the old one", file.display()));
-    }
-
     /// What the window is called; says nothing that changes by the second.
     pub fn window_title(&self) -> String {
         let run = crate::text::sanitize_line(self.run_name());
@@ -214,10 +209,5 @@ impl App {
             Some(label) => format!("planish {run} [{label}]"),
             None => format!("planish {run}"),
         }
-    }
-
-    /// Files whose change matters to who looks at this run.
-    pub fn watched(&self) -> Vec<PathBuf> {
-        Vec::new()
     }
 }

@@ -7,6 +7,8 @@ mod place;
 #[path = "../support/pty.rs"]
 #[allow(dead_code)]
 mod pty;
+mod ssh;
+mod workbench;
 
 use place::{PLANISH, Place, script};
 use portable_pty::CommandBuilder;
@@ -14,6 +16,15 @@ use pty::{Frame, Terminal};
 use serde_json::json;
 
 fn on_terminal(place: &Place, arguments: &[&str], term: &str) -> Terminal {
+    on_terminal_with(place, arguments, term, |_| {})
+}
+
+fn on_terminal_with(
+    place: &Place,
+    arguments: &[&str],
+    term: &str,
+    set: impl FnOnce(&mut CommandBuilder),
+) -> Terminal {
     let mut command = CommandBuilder::new(PLANISH);
     command.args(arguments);
     command.cwd(place.path(""));
@@ -23,8 +34,8 @@ fn on_terminal(place: &Place, arguments: &[&str], term: &str) -> Terminal {
             command.env(name, value);
         }
     }
-    let scratch = place.path(&format!("terminal-{}", arguments.join("-").replace('/', "_")));
-    std::fs::create_dir(&scratch).unwrap();
+    set(&mut command);
+    let scratch = tempfile::tempdir_in(place.path("")).unwrap().keep();
     Terminal::spawn(command, &scratch, 120, 40)
 }
 

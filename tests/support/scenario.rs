@@ -120,7 +120,7 @@ workers = 4
         start_run(&run).await.unwrap()
     }
 
-    /// Puts other records in place of a run's journal, numbered anew.
+    /// Puts other records in place of a run's journal, numbered anew, beside the settings it began with.
     pub fn rewrite(&self, name: &str, records: Vec<Record>) {
         let mut bytes = Vec::new();
         for (mut record, seq) in records.into_iter().zip(1..) {
@@ -130,6 +130,8 @@ workers = 4
         let run = self.path("runs").join(name);
         std::fs::write(run.join("events.jsonl"), bytes).unwrap();
         let _ = std::fs::remove_file(run.join("snapshot.json"));
+        let config = Config::load(&self.path("run.toml"), &[]).unwrap().config;
+        std::fs::write(run.join("config.toml"), config.resolved_toml().unwrap()).unwrap();
     }
 
     pub async fn complete(&self, name: &str, overrides: &[&str]) -> RunState {

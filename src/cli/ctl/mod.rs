@@ -3,6 +3,9 @@
 
 mod show;
 mod steer;
+mod wish;
+
+use wish::Wish;
 
 use clap::{Parser, Subcommand};
 
@@ -32,15 +35,34 @@ enum Verb {
     /// End the run at the next boundary; it stays resumable
     Cancel(steer::Options),
     /// Decide one edit of the open review
-    Decide(steer::DecideArgs),
+    Decide(wish::DecideArgs),
     /// Close the open review: undecided edits are accepted
-    Submit(steer::SubmitArgs),
+    Submit(wish::SubmitArgs),
+    /// Say something to the optimiser about an edit under review, or about the step
+    Comment(wish::CommentArgs),
+    /// Overrule the gate on the last step that it decided; done between two steps
+    Override(wish::OverrideArgs),
+    /// Give up a call under way, or begin it anew
+    #[command(subcommand)]
+    Rollout(RolloutVerb),
+    /// Change a setting of the run: at once, or between two steps where results depend on it
+    Set(wish::SetArgs),
+    /// What needed attention
+    Alerts(show::AlertsArgs),
     /// What an action of the workbench does, by its id (`planish keys`)
     Do(DoArgs),
     /// Where the run stands
     Show(show::ShowArgs),
     /// What happened
     Events(show::EventsArgs),
+}
+
+#[derive(Subcommand)]
+enum RolloutVerb {
+    /// Give up the call; its item counts as missing, never as a score
+    Cancel(wish::CallArgs),
+    /// Begin the call anew, also one that waits for a retry
+    Requeue(wish::CallArgs),
 }
 
 #[derive(clap::Args)]
@@ -83,15 +105,35 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
 
 async fn act(run: &RunDir, verb: Verb) -> Result<u8, Failure> {
     match verb {
-        Verb::Pause(options) => steer::steer(run, steer::Wish::Pause, &options).await,
-        Verb::Resume(options) => steer::steer(run, steer::Wish::Resume, &options).await,
-        Verb::Cancel(options) => steer::steer(run, steer::Wish::Cancel, &options).await,
+        Verb::Pause(options) => steer::steer(run, Wish::Pause, &options).await,
+        Verb::Resume(options) => steer::steer(run, Wish::Resume, &options).await,
+        Verb::Cancel(options) => steer::steer(run, Wish::Cancel, &options).await,
         Verb::Decide(args) => {
             let decision = args.decision()?;
-            let wish = steer::Wish::Decide { edit: args.edit, step: args.step, decision };
+            let wish = Wish::Decide { edit: args.edit, step: args.step, decision };
             steer::steer(run, wish, &args.options).await
         }
-        Verb::Submit(args) => steer::steer(run, steer::Wish::Submit { step: args.step }, &args.options).await,
+        Verb::Submit(args) => steer::steer(run, Wish::Submit { step: args.step }, &args.options).await,
+        Verb::Comment(args) => {
+            let wish = Wish::Comment { edit: args.edit, step: args.step, text: args.text };
+            steer::steer(run, wish, &args.options).await
+        }
+        Verb::Override(args) => {
+            let ruling = args.ruling();
+            let wish = Wish::Override { step: args.step, ruling, reason: args.reason };
+            steer::steer(run, wish, &args.options).await
+        }
+        Verb::Rollout(RolloutVerb::Cancel(args)) => {
+            steer::steer(run, Wish::CancelCall { path: args.path }, &args.options).await
+        }
+        Verb::Rollout(RolloutVerb::Requeue(args)) => {
+            steer::steer(run, Wish::RequeueCall { path: args.path }, &args.options).await
+        }
+        Verb::Set(args) => {
+            let wish = Wish::Set { key: args.key, value: args.value, reason: args.reason };
+            steer::steer(run, wish, &args.options).await
+        }
+        Verb::Alerts(args) => show::alerts(run, &args).map(|()| exit::DONE),
         Verb::Do(args) => Box::pin(perform(run, args)).await,
         Verb::Show(args) => {
             let state = if args.content { fold_run(run)? } else { glance_run(run)? };

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::super::Failure;
+use super::super::{Failure, output};
 use crate::client::{Presence, presence};
-use crate::domain::Decision;
-use crate::event::{RunState, RunStatus};
-use crate::plain::{origin_summary, stage_summary};
-use crate::store::{RunDir, undecided};
+use crate::domain::{Decision, Retuned};
+use crate::event::{Event, OverrulingOutcome, Retune, RunState, RunStatus, StepState};
+use crate::plain::{describe, origin_summary, stage_summary};
+use crate::store::{RunDir, read_records, undecided};
 
 #[derive(clap::Args)]
 pub struct ShowArgs {
@@ -33,6 +33,72 @@ pub struct EventsArgs {
     /// One JSON line per event
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct AlertsArgs {
+    /// Only alerts after this seq
+    #[arg(long, default_value_t = 0, value_name = "SEQ")]
+    pub after: u64,
+    /// One JSON line per alert
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The alerts of a run, oldest first.
+pub fn alerts(run: &RunDir, args: &AlertsArgs) -> Result<(), Failure> {
+    for record in read_records(run)?.iter().filter(|record| record.seq > args.after) {
+        match &record.event {
+            Event::Alert { level, code, message } if args.json => {
+                let (seq, at) = (record.seq, record.at);
+                let row = json!({ "seq": seq, "at": at, "level": level, "code": code, "message": message });
+                output::json(&row)?;
+            }
+            Event::Alert { .. } => output::line(&describe(record))?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Steps whose verdict a person overruled.
+fn overrides(state: &RunState) -> Vec<Value> {
+    let row = |step: &StepState| {
+        let word = step.overruling.as_ref()?;
+        let (outcome, why) = match &word.outcome {
+            OverrulingOutcome::Pending => ("pending", None),
+            OverrulingOutcome::Applied { .. } => ("applied", None),
+            OverrulingOutcome::Lapsed { why } => ("lapsed", Some(why)),
+        };
+        Some(json!({
+            "step": step.at.step,
+            "gate": step.gate.as_ref().map(|gate| gate.verdict),
+            "ruling": word.ruling,
+            "by": word.by,
+            "reason": word.reason,
+            "outcome": outcome,
+            "why": why,
+        }))
+    };
+    state.steps.iter().filter_map(row).collect()
+}
+
+/// Settings that were changed under way.
+fn retunes(state: &RunState) -> Vec<Value> {
+    let of = |retune: &'_ Retune| {
+        let row = |change: &Retuned| {
+            json!({
+                "key": change.key,
+                "old": change.old,
+                "new": change.new,
+                "by": retune.by,
+                "reason": retune.reason,
+                "waiting": retune.waiting.contains(&change.key).then_some(true),
+            })
+        };
+        retune.changes.iter().map(row).collect::<Vec<_>>()
+    };
+    state.retunes.iter().flat_map(of).collect()
 }
 
 /// Where a run stands, as one JSON object.
@@ -68,7 +134,17 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
                 row
             })
             .collect();
-        json!({ "step": at.step, "undecided": undecided(state), "deadline": review.deadline, "edits": edits })
+        let comments: Vec<Value> = review
+            .comments
+            .iter()
+            .map(|comment| {
+                let edit = comment.edit.map(|edit| edit + 1);
+                json!({ "edit": edit, "by": comment.by, "text": content.then_some(&comment.text) })
+            })
+            .collect();
+        json!({
+            "step": at.step, "undecided": undecided(state), "deadline": review.deadline, "edits": edits, "comments": comments
+        })
     });
     Ok(json!({
         "run": run.name(),
@@ -91,6 +167,10 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
         "final_selection": state.final_selection.as_ref().map(|(score, promoted)| {
             json!({ "score": score.gate, "promoted": promoted })
         }),
+        "overrides": overrides(state),
+        "retunes": retunes(state),
+        "cancelled_calls": state.cancelled_calls.iter().map(|(path, by)| json!({ "path": path, "by": by })).collect::<Vec<_>>(),
+        "alerts": state.logs.iter().filter(|line| line.code.is_some()).count(),
         "review": review,
         "usage": state.total_usage(),
         "test": state.test,
@@ -162,7 +242,7 @@ fn push_lines(value: &Value, indent: &str, out: &mut Vec<String>) {
 mod tests {
     use super::*;
     use crate::domain::{Edit, EditOp, ReviewMode, SourceType, StepRef};
-    use crate::event::{Event, Record};
+    use crate::event::Record;
 
     fn under_review() -> RunState {
         let edit = Edit {

@@ -1,13 +1,12 @@
-//! Steering verbs of `planish ctl`: one wish becomes one command to the host, and its answer the exit code.
+//! How `planish ctl` steers: a wish becomes one command to the host, and its answer the exit code.
 
-use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
 use super::super::{Failure, exit, output};
+use super::wish::Wish;
 use crate::client::{ClientEvent, ClientOptions, Connection, Target, author_at, open};
-use crate::domain::{Decision, StepRef};
 use crate::event::{AckResult, ClientLine, Command, HostLine, RunState, WatchRole};
 use crate::store::RunDir;
 
@@ -22,103 +21,6 @@ pub struct Options {
     /// Refuse if somebody decided after this revision (default: the one at the time of the command)
     #[arg(long, value_name = "REV")]
     expect_rev: Option<u64>,
-}
-
-#[derive(clap::Args)]
-#[command(group(clap::ArgGroup::new("word").required(true).args(["accept", "reject", "amend", "undo"])))]
-pub struct DecideArgs {
-    /// Number of the edit, from 1
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    pub edit: u32,
-    /// Keep the edit as it is
-    #[arg(long)]
-    accept: bool,
-    /// Leave the edit out
-    #[arg(long)]
-    reject: bool,
-    /// Accept with the text of this file in place of the edit's content
-    #[arg(long, value_name = "FILE")]
-    amend: Option<PathBuf>,
-    /// Take an earlier decision back
-    #[arg(long)]
-    undo: bool,
-    /// Why; the optimiser reads it
-    #[arg(long, default_value = "", conflicts_with_all = ["accept", "undo"])]
-    reason: String,
-    /// Refuse unless this step is under review
-    #[arg(long)]
-    pub step: Option<u32>,
-    #[command(flatten)]
-    pub options: Options,
-}
-
-#[derive(clap::Args)]
-pub struct SubmitArgs {
-    /// Refuse unless this step is under review
-    #[arg(long)]
-    pub step: Option<u32>,
-    #[command(flatten)]
-    pub options: Options,
-}
-
-impl DecideArgs {
-    pub fn decision(&self) -> Result<Decision, Failure> {
-        let reason = self.reason.clone();
-        if let Some(file) = &self.amend {
-            let content = std::fs::read_to_string(file)
-                .map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))?;
-            return Ok(Decision::Amend { content, reason });
-        }
-        Ok(match (self.accept, self.reject) {
-            (true, _) => Decision::Accept,
-            (_, true) => Decision::Reject { reason },
-            (false, false) => Decision::Undecided,
-        })
-    }
-}
-
-/// What is wanted, before the run's state says which step and revision that means.
-pub enum Wish {
-    Pause,
-    Resume,
-    Cancel,
-    Decide { edit: u32, step: Option<u32>, decision: Decision },
-    Submit { step: Option<u32> },
-}
-
-impl Wish {
-    fn command(self, state: &RunState) -> Result<Command, Failure> {
-        Ok(match self {
-            Wish::Pause => Command::Pause,
-            Wish::Resume => Command::Resume,
-            Wish::Cancel => Command::Cancel,
-            Wish::Submit { step } => Command::Submit { at: reviewed(state, step)?.0 },
-            Wish::Decide { edit, step, decision } => {
-                let (at, edits) = reviewed(state, step)?;
-                let edit = edit as usize;
-                if edit > edits {
-                    return Err(Failure::usage(format!(
-                        "step {} has {edits} edits under review; there is no edit {edit}",
-                        at.step
-                    )));
-                }
-                Command::Decide { at, edit: edit - 1, decision }
-            }
-        })
-    }
-}
-
-/// The step under review and its number of edits.
-fn reviewed(state: &RunState, step: Option<u32>) -> Result<(StepRef, usize), Failure> {
-    let Some((at, review)) = state.open_review() else {
-        return Err(Failure::usage("no review is open; `planish ctl RUN show` tells where the run stands"));
-    };
-    match step {
-        Some(step) if step != at.step => {
-            Err(Failure::usage(format!("step {} is under review, not step {step}", at.step)))
-        }
-        _ => Ok((at, review.edits.len())),
-    }
 }
 
 /// Refuses a decision on an edit that was decided after revision `expected`. The host lets a person change their own
@@ -216,51 +118,4 @@ async fn answer(connection: &mut Connection, cmd_id: &str) -> Result<(AckResult,
 fn command_id() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
     format!("ctl-{}-{now}", std::process::id())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::{Edit, ReviewMode};
-    use crate::event::{Event, Record};
-
-    fn reviewing(edits: usize) -> RunState {
-        let edit: Edit = serde_json::from_str(r#"{"op":"append","content":"x"}"#).unwrap();
-        let event = Event::ReviewOpened {
-            at: StepRef { epoch: 1, step: 3, step_in_epoch: 2 },
-            mode: ReviewMode::Manual,
-            edits: vec![edit; edits],
-            current_hash: String::new(),
-            preview: String::new(),
-            timeout_s: None,
-            on_timeout: crate::domain::TimeoutPolicy::Accept,
-        };
-        RunState::fold(&[Record { seq: 1, at: 1, event }])
-    }
-
-    fn decide(edit: u32, step: Option<u32>) -> Wish {
-        Wish::Decide { edit, step, decision: Decision::Accept }
-    }
-
-    fn refusal(wish: Wish, state: &RunState) -> String {
-        match wish.command(state) {
-            Err(Failure::Message { code: 2, text }) => text,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn edits_count_from_one_here_and_from_zero_on_the_wire() {
-        let command = decide(2, Some(3)).command(&reviewing(2)).unwrap();
-        let at = StepRef { epoch: 1, step: 3, step_in_epoch: 2 };
-        assert_eq!(command, Command::Decide { at, edit: 1, decision: Decision::Accept });
-        assert_eq!(Wish::Submit { step: None }.command(&reviewing(2)).unwrap(), Command::Submit { at });
-    }
-
-    #[test]
-    fn what_is_not_under_review_cannot_be_decided() {
-        assert!(refusal(decide(3, None), &reviewing(2)).contains("no edit 3"));
-        assert!(refusal(decide(1, Some(2)), &reviewing(2)).contains("step 3 is under review"));
-        assert!(refusal(Wish::Submit { step: None }, &RunState::default()).contains("no review is open"));
-    }
 }

@@ -253,13 +253,10 @@ impl App {
             Pane::Rollouts => Some(&mut self.rollouts.filter),
             Pane::Curves => Some(&mut self.curves.filter),
             Pane::Logs => Some(&mut self.logs.filter),
-            Pane::Steps
-            | Pane::Transcript
-            | Pane::Patch
-            | Pane::Gate
-            | Pane::Machine
-            | Pane::Config
-            | Pane::Overview => None,
+            Pane::Config => Some(&mut self.config.filter),
+            Pane::Steps | Pane::Transcript | Pane::Patch | Pane::Gate | Pane::Machine | Pane::Overview => {
+                None
+            }
         }
     }
 
@@ -270,6 +267,7 @@ impl App {
         match pane {
             Pane::Rollouts => self.rollouts.selected = None,
             Pane::Logs => self.logs.follow = true,
+            Pane::Config => self.config.cursor = 0,
             Pane::Runs => {
                 self.runs.refilter(self.now);
                 self.runs.cursor = 0;
@@ -279,9 +277,10 @@ impl App {
     }
 
     fn cycle(&mut self, by: isize) {
-        let order: Vec<Pane> = match self.places().class {
-            Class::Standard if !self.arrangement.zoom => {
-                vec![Pane::Steps, Pane::Rollouts, self.arrangement.main, self.arrangement.strip]
+        let places = self.places();
+        let order: Vec<Pane> = match places.class {
+            Class::Standard | Class::Wide if !self.arrangement.zoom => {
+                places.panes.iter().map(|(pane, _)| *pane).collect()
             }
             _ => Pane::NUMBERED.to_vec(),
         };

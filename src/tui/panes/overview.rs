@@ -1,13 +1,380 @@
-//! The run at a glance.
+//! The overview: the run at a glance, in blocks of labelled lines; two columns where there is room.
 
 use ratatui::layout::Rect;
 
 use super::{frame, placeholder, waiting_words};
-use crate::tui::app::App;
+use crate::domain::{Decision, Origin, ReviewMode};
+use crate::event::{Client, EndStatus, LogLevel, RunInfo, RunStatus, WatchRole};
+use crate::plain::{count, duration, score, signed, tokens};
+use crate::text::fit;
+use crate::tui::app::{App, Link};
 use crate::tui::layout::Pane;
-use crate::tui::paint::Canvas;
+use crate::tui::paint::{Canvas, Span, rows_of, span, wrap_spans};
+use crate::tui::theme::Role;
+
+const LABEL: usize = 11;
+/// From this inner width on the blocks stand in two columns.
+const WIDE: u16 = 110;
+
+type Lines = Vec<Vec<Span>>;
+
+/// Labelled lines under a title.
+struct Block {
+    title: &'static str,
+    rows: Vec<(&'static str, Vec<Span>)>,
+}
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
-    let inner = frame(app, Pane::Overview, area, canvas, Vec::new(), &[]);
-    placeholder(canvas, inner, &[waiting_words(app)]);
+    let alerts = app.state.logs.iter().filter(|line| line.code.is_some()).count();
+    let right = match alerts {
+        0 => Vec::new(),
+        n => vec![span(Role::Warn, format!("! {}", count(n, "alert")))],
+    };
+    let inner = frame(app, Pane::Overview, area, canvas, Vec::new(), &right);
+    let Some(info) = &app.state.info else {
+        app.overview.scroll.extent.set((0, 0));
+        return placeholder(canvas, inner, &[waiting_words(app)]);
+    };
+    let blocks = blocks(app, info);
+    if inner.width < WIDE {
+        let lines: Lines = blocks.iter().flat_map(|block| lines_of(block, inner.width as usize)).collect();
+        return scrolled(app, &lines, inner, canvas);
+    }
+    let left_width = inner.width / 2 - 1;
+    let columns = [
+        Rect { width: left_width, ..inner },
+        Rect { x: inner.x + left_width + 2, width: inner.width - left_width - 2, ..inner },
+    ];
+    let lines: Vec<Lines> = blocks.iter().map(|block| lines_of(block, columns[0].width as usize)).collect();
+    // The left column takes blocks until it has half of all lines.
+    let half = lines.iter().map(Vec::len).sum::<usize>().div_ceil(2);
+    let (mut left, mut sides) = (Lines::new(), [Lines::new(), Lines::new()]);
+    for block in lines {
+        if left.len() < half { left.extend(block) } else { sides[1].extend(block) }
+    }
+    sides[0] = left;
+    let longest = sides.iter().map(Vec::len).max().unwrap_or(0);
+    app.overview.scroll.extent.set((longest, inner.height as usize));
+    let top = app.overview.scroll.top.min(longest.saturating_sub(inner.height as usize));
+    for (side, column) in sides.iter().zip(columns) {
+        for (row, line) in rows_of(column).zip(side.iter().skip(top)) {
+            canvas.line(row, line);
+        }
+    }
+}
+
+fn scrolled(app: &App, lines: &Lines, inner: Rect, canvas: &mut Canvas<'_>) {
+    let scroll = &app.overview.scroll;
+    scroll.extent.set((lines.len(), inner.height as usize));
+    let top = scroll.top.min(lines.len().saturating_sub(inner.height as usize));
+    for (row, line) in rows_of(inner).zip(&lines[top..]) {
+        canvas.line(row, line);
+    }
+}
+
+fn lines_of(block: &Block, columns: usize) -> Lines {
+    let mut out = Lines::new();
+    for (at, (label, spans)) in block.rows.iter().enumerate() {
+        // The block's name stands where its first label has none.
+        let (role, label) = if at == 0 { (Role::Title, block.title) } else { (Role::Dim, *label) };
+        let mut whole = Vec::new();
+        if at == 0 && !block.rows[0].0.is_empty() {
+            whole.push(dim(format!("{} ", block.rows[0].0)));
+        }
+        whole.extend_from_slice(spans);
+        for (part, line) in wrap_spans(&whole, columns.saturating_sub(LABEL)).into_iter().enumerate() {
+            let head = if part == 0 { label } else { "" };
+            let mut spans = vec![span(role, fit(head, LABEL))];
+            spans.extend(line);
+            out.push(spans);
+        }
+    }
+    out
+}
+
+fn blocks(app: &App, info: &RunInfo) -> Vec<Block> {
+    let mut out = vec![
+        Block { title: "run", rows: run(app, info) },
+        Block { title: "scores", rows: scores(app) },
+        Block { title: "models", rows: models(app, info) },
+        Block { title: "usage", rows: usage(app) },
+        Block { title: "reviews", rows: reviews(app) },
+        Block { title: "skill", rows: skill(app) },
+        Block { title: "place", rows: place(app) },
+    ];
+    out.retain(|block| !block.rows.is_empty());
+    out
+}
+
+fn text(words: impl Into<String>) -> Span {
+    span(Role::Text, words)
+}
+
+fn dim(words: impl Into<String>) -> Span {
+    span(Role::Dim, words)
+}
+
+fn run(app: &App, info: &RunInfo) -> Vec<(&'static str, Vec<Span>)> {
+    let mut rows = vec![("", vec![span(Role::Strong, info.name.as_str()), dim("  "), standing(app)])];
+    if let Some(origin) = &info.origin {
+        let words = match origin {
+            Origin::Imported(imported) => format!("imported from {}", imported.folder),
+            Origin::Continued(continued) => {
+                format!("continues {} behind step {}", continued.folder, continued.last.step)
+            }
+        };
+        rows.push(("origin", vec![text(words)]));
+    }
+    let at = app.state.at;
+    let mut when = vec![text(format!(
+        "step {} of {}, epoch {} of {}",
+        at.step, info.plan.total_steps, at.epoch, info.plan.epochs
+    ))];
+    if let Some(phase) = app.state.phase.filter(|_| !app.ended()) {
+        when.push(span(Role::Active, format!(", {}", phase.name())));
+    }
+    when.push(dim(format!(" · {}", duration(app.elapsed()))));
+    if let Some(eta) = app.eta() {
+        when.push(dim(format!(" · about {} to go", duration(eta))));
+    }
+    rows.push(("progress", when));
+    if let Some((host, pid)) = &app.state.host {
+        rows.push(("host", vec![text(host.as_str()), dim(format!(", process {pid}"))]));
+    }
+    rows.push(("clients", clients(app)));
+    if let RunStatus::Ended { reason, .. } = &app.state.status
+        && !reason.is_empty()
+    {
+        rows.push(("why", vec![text(reason.as_str())]));
+    }
+    rows
+}
+
+fn standing(app: &App) -> Span {
+    match &app.state.status {
+        RunStatus::NotStarted => span(Role::Dim, "○ not begun"),
+        RunStatus::Running if app.review_label().is_some() => {
+            span(Role::Review, format!("◐ {}", app.review_label().unwrap_or_default().to_lowercase()))
+        }
+        RunStatus::Running if matches!(app.link, Link::Lost { .. }) => span(Role::Bad, "☠ no host"),
+        RunStatus::Running => span(Role::Active, "● running"),
+        RunStatus::Paused { by } => span(Role::Warn, format!("‖ paused by {}", by.0)),
+        RunStatus::Cancelling { by } => span(Role::Warn, format!("◌ stopping, asked by {}", by.0)),
+        RunStatus::Ended { status, .. } => match status {
+            EndStatus::Completed => span(Role::Good, "✓ completed"),
+            EndStatus::Cancelled => span(Role::Warn, "◌ stopped, can be resumed"),
+            EndStatus::Failed => span(Role::Bad, "✗ failed, can be resumed"),
+            EndStatus::BudgetExhausted => span(Role::Warn, "◌ budget exhausted, can be resumed"),
+            EndStatus::Imported => span(Role::Text, "⇤ imported"),
+        },
+    }
+}
+
+fn clients(app: &App) -> Vec<Span> {
+    let role = |client: &Client| match client.role {
+        WatchRole::Steer => "steers",
+        WatchRole::Watch => "watches",
+    };
+    let mine = if app.identity.read_only { "this one only watches (gs steers)" } else { "this one steers" };
+    let mut out = vec![text(mine)];
+    // One of them is this client.
+    let mut seen = false;
+    let rest: Vec<String> = app
+        .clients
+        .iter()
+        .filter(|client| {
+            let is_this = !seen && client.name == app.identity.name;
+            seen |= is_this;
+            !is_this
+        })
+        .map(|client| format!("{} {}", client.name.0, role(client)))
+        .collect();
+    if !rest.is_empty() {
+        out.push(dim(format!(" · {}", rest.join(", "))));
+    }
+    out
+}
+
+fn scores(app: &App) -> Vec<(&'static str, Vec<Span>)> {
+    let state = &app.state;
+    let mut rows = Vec::new();
+    if let Some(baseline) = state.baseline_score {
+        rows.push(("baseline", vec![text(score(baseline))]));
+    }
+    if let Some(best) = state.best_score {
+        let mut line = vec![span(Role::Strong, score(best))];
+        if let Some(baseline) = state.baseline_score {
+            let gain = best - baseline;
+            let role = if gain > 0.0 { Role::Good } else { Role::Dim };
+            line.push(span(role, format!(" {}", signed(gain))));
+        }
+        line.push(dim(format!(" by {}", state.best_origin())));
+        let decision = state
+            .steps
+            .iter()
+            .find(|step| step.at.step == state.best_step)
+            .and_then(|step| step.gate.as_ref());
+        if let Some(gate) = decision.filter(|gate| gate.candidate_hash == state.best_hash) {
+            line.push(dim(format!(
+                ", over the one before [{}, {}] 95 %",
+                signed(gate.interval.0),
+                signed(gate.interval.1)
+            )));
+        }
+        rows.push(("best", line));
+    }
+    if let Some(current) = state.current_score {
+        let mut line = vec![text(score(current))];
+        if state.current_score_stale {
+            line.push(span(Role::Warn, " ≈ of an earlier text, measured again before a verdict"));
+        } else if state.current_hash == state.best_hash {
+            line.push(dim(" the best is the current one"));
+        }
+        rows.push(("current", line));
+    }
+    if let Some(test) = &state.test {
+        let role = if test.interval.0 > 0.0 { Role::Good } else { Role::Text };
+        rows.push((
+            "test",
+            vec![
+                text(format!("{} → {}", score(test.base_hard), score(test.best_hard))),
+                span(role, format!(" {}", signed(test.delta))),
+                dim(format!(
+                    " [{}, {}] 95 %, {}",
+                    signed(test.interval.0),
+                    signed(test.interval.1),
+                    count(test.n, "item")
+                )),
+            ],
+        ));
+    }
+    let finished = state.steps.iter().filter(|step| step.record.is_some()).count();
+    if finished > 0 {
+        let overruled = state.steps.iter().filter(|step| step.overruling.is_some()).count();
+        let mut line =
+            vec![text(format!("{} of {} accepted", app.accepted_steps(), count(finished, "step")))];
+        if overruled > 0 {
+            line.push(span(Role::Warn, format!(", {overruled} overruled by people")));
+        }
+        rows.push(("gate", line));
+    }
+    rows
+}
+
+fn models(app: &App, info: &RunInfo) -> Vec<(&'static str, Vec<Span>)> {
+    let plan = &info.plan;
+    let mut rows = vec![
+        ("target", vec![text(plan.target.as_str())]),
+        ("optimizer", vec![text(plan.optimizer.as_str())]),
+        (
+            "data",
+            vec![
+                text(format!("env {}, seed {}", plan.env, info.seed)),
+                dim(format!(
+                    " · batch {} · train {} select {} test {}",
+                    plan.batch_size, plan.train, plan.val, plan.test
+                )),
+            ],
+        ),
+    ];
+    if let Some((rate, note)) = app.live.rate(app.ended()) {
+        rows.push(("speed", vec![text(format!("{rate:.1} tok/s")), dim(format!(" {note}"))]));
+    }
+    if !app.state.settings.is_empty() {
+        rows.push((
+            "settings",
+            vec![span(Role::Key, count(app.state.settings.len(), "change")), dim(" since the launch (9, d)")],
+        ));
+    }
+    rows
+}
+
+fn usage(app: &App) -> Vec<(&'static str, Vec<Span>)> {
+    let state = &app.state;
+    if state.usage.is_empty() {
+        return Vec::new();
+    }
+    let head = dim(format!("{:<21}{:>7}{:>9}{:>9}{:>9}", "stage", "calls", "prompt", "reply", "cached"));
+    let mut rows = vec![("", vec![head])];
+    let line = |name: &str, usage: &crate::domain::Usage, role: Role| {
+        let cells = format!(
+            "{}{:>7}{:>9}{:>9}{:>9}",
+            fit(name, 21),
+            usage.calls,
+            tokens(usage.prompt_tokens),
+            tokens(usage.completion_tokens),
+            tokens(usage.cached_tokens)
+        );
+        vec![span(role, cells)]
+    };
+    let is_target = |stage: &str| matches!(stage, "rollout" | "evaluation");
+    for (role, target) in [("target", true), ("optimizer", false)] {
+        let of_role = state.usage.iter().filter(|(stage, _)| is_target(stage) == target);
+        for (at, (stage, usage)) in of_role.enumerate() {
+            rows.push((if at == 0 { role } else { "" }, line(&stage.replace('_', " "), usage, Role::Text)));
+        }
+    }
+    rows.push(("sum", line("", &state.total_usage(), Role::Strong)));
+    rows
+}
+
+fn reviews(app: &App) -> Vec<(&'static str, Vec<Span>)> {
+    let reviews: Vec<_> = app.state.steps.iter().filter_map(|step| step.review.as_ref()).collect();
+    let manual: Vec<_> = reviews.iter().filter(|review| review.mode == ReviewMode::Manual).collect();
+    if reviews.is_empty() {
+        return Vec::new();
+    }
+    let edits = || manual.iter().flat_map(|review| &review.edits);
+    let n = |wanted: fn(&Decision) -> bool| edits().filter(|edit| wanted(&edit.decision)).count();
+    let mut line = vec![text(format!("{} of {} by people", manual.len(), count(reviews.len(), "review")))];
+    if !manual.is_empty() {
+        line.push(dim(format!(
+            " · {} proposed: ✓ {} accepted, ✎ {} amended, ✗ {} rejected",
+            count(edits().count(), "edit"),
+            n(|decision| *decision == Decision::Accept),
+            n(|decision| matches!(decision, Decision::Amend { .. })),
+            n(|decision| matches!(decision, Decision::Reject { .. })),
+        )));
+    }
+    vec![("", line)]
+}
+
+fn skill(app: &App) -> Vec<(&'static str, Vec<Span>)> {
+    let state = &app.state;
+    let mut rows = Vec::new();
+    for (label, hash) in [("current", &state.current_hash), ("best", &state.best_hash)] {
+        let Some(skill) = state.skill_text(hash) else { continue };
+        if label == "best" && state.best_hash == state.current_hash {
+            continue;
+        }
+        let regions = crate::optim::protected_regions(skill).len();
+        let mut line = vec![
+            text(format!("{}, {} characters", count(skill.lines().count(), "line"), skill.chars().count())),
+            dim(format!(" · {}", hash.chars().take(12).collect::<String>())),
+        ];
+        if regions > 0 {
+            line.push(dim(format!(" · {}", count(regions, "protected region"))));
+        }
+        rows.push((label, line));
+    }
+    if !rows.is_empty() {
+        rows.push(("versions", vec![text(count(state.skills.len(), "text")), dim(" seen so far")]));
+    }
+    rows
+}
+
+fn place(app: &App) -> Vec<(&'static str, Vec<Span>)> {
+    let mut rows = Vec::new();
+    if !app.run_dir.is_empty() {
+        rows.push(("", vec![text(app.run_dir.as_str())]));
+    }
+    for file in app.watched() {
+        rows.push(("made from", vec![text(file.display().to_string())]));
+    }
+    let worst = app.state.logs.iter().rev().find(|line| line.code.is_some() && line.level >= LogLevel::Warn);
+    if let Some(alert) = worst {
+        let code = alert.code.as_deref().unwrap_or_default();
+        rows.push(("last alert", vec![span(Role::Warn, format!("{code}: {}", alert.message))]));
+    }
+    rows
 }

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::{frame, placeholder};
-use crate::plain::{signed, tokens};
+use crate::plain::{count, signed, tokens};
 use crate::store::{Condition, RunSummary};
 use crate::text::fit;
 use crate::tui::app::App;
@@ -77,7 +77,10 @@ fn counts(app: &App) -> Vec<Span> {
     }
     let all = view.rows.len();
     let shown = view.shown.len();
-    let words = if shown == all { format!("{all}") } else { format!("{shown} of {all}") };
+    let words = if shown == all { count(all, "run") } else { format!("{shown} of {}", count(all, "run")) };
+    if !view.heard {
+        return out;
+    }
     out.push(span(Role::Dim, if view.more { format!("{words}, reading…") } else { words }));
     out
 }
