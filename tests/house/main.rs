@@ -163,8 +163,6 @@ fn files_stay_short_and_say_what_they_own() {
 fn only_one_module_moves_by_itself() {
     for (file, text) in rust_sources() {
         let spins = ["⠋", "⠹", "◐◓", "|/-"].iter().any(|frame| without_tests(&text).contains(frame));
-            .iter()
-            .any(|frame| without_tests(&text).contains(frame));
         assert!(!spins || file.ends_with("tui/motion.rs"), "{} has a spinner of its own", file.display());
     }
 }

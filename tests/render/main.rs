@@ -7,6 +7,7 @@ mod client;
 mod fixture;
 mod imported;
 mod stages;
+mod themes;
 
 use client::{app, buffer, hear, key, played, press, text, welcome};
 use fixture::Tape;

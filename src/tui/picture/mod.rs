@@ -1,6 +1,7 @@
 //! A drawn screen, or one pane of it, as text, text with colours, SVG or PNG. Turns cells into bytes; writes no file and
 //! knows no app.
 
+mod font;
 mod raster;
 mod vector;
 mod words;

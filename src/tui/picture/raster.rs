@@ -3,8 +3,8 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
-use spleen_font::{FONT_8X16, PSF2Font};
 
+use super::font::Font;
 use super::{characters, colours};
 use crate::tui::colour::Rgb;
 use crate::tui::theme::Theme;
@@ -35,7 +35,7 @@ impl Canvas {
 pub fn png(buf: &Buffer, area: Rect, theme: &Theme) -> Result<Vec<u8>, String> {
     let (width, height) = (usize::from(area.width) * WIDTH, usize::from(area.height) * HEIGHT);
     let mut canvas = Canvas { pixels: vec![0; width * height * 3], width };
-    let mut font = PSF2Font::new(FONT_8X16).map_err(str::to_owned)?;
+    let font = Font::spleen()?;
     for y in area.top()..area.bottom() {
         for (x, columns, cell) in characters(buf, area, y) {
             let (ink, paper) = colours(cell, theme);
@@ -44,7 +44,7 @@ pub fn png(buf: &Buffer, area: Rect, theme: &Theme) -> Result<Vec<u8>, String> {
             let wide = usize::from(columns) * WIDTH;
             canvas.fill(left, top, wide, HEIGHT, paper);
             if let Some(c) = cell.symbol().chars().next() {
-                character(&mut canvas, &mut font, c, (left, top, wide), ink, cell.modifier);
+                character(&mut canvas, &font, c, (left, top, wide), ink, cell.modifier);
             }
             if cell.modifier.contains(Modifier::UNDERLINED) {
                 canvas.fill(left, top + UNDERLINE, wide, 1, ink);
@@ -56,7 +56,7 @@ pub fn png(buf: &Buffer, area: Rect, theme: &Theme) -> Result<Vec<u8>, String> {
 
 fn character(
     canvas: &mut Canvas,
-    font: &mut PSF2Font<'_>,
+    font: &Font,
     c: char,
     (left, top, wide): (usize, usize, usize),
     ink: Rgb,
@@ -107,13 +107,13 @@ fn block(c: char) -> Option<(usize, usize, usize, usize)> {
 /// A character the font does not have is an empty box as wide as it is.
 fn letter(
     canvas: &mut Canvas,
-    font: &mut PSF2Font<'_>,
+    font: &Font,
     c: char,
     (left, top, wide): (usize, usize, usize),
     ink: Rgb,
     bold: bool,
 ) {
-    let Some(glyph) = font.glyph_for_utf8(c.encode_utf8(&mut [0; 4]).as_bytes()) else {
+    let Some(glyph) = font.glyph(c) else {
         for (x, y, width, height) in
             [(1, 3, wide - 2, 1), (1, 13, wide - 2, 1), (1, 3, 1, 10), (wide - 2, 3, 1, 10)]
         {
@@ -121,9 +121,9 @@ fn letter(
         }
         return;
     };
-    for (y, row) in glyph.enumerate() {
-        for (x, on) in row.enumerate() {
-            if on {
+    for (y, row) in glyph.iter().enumerate() {
+        for x in 0..WIDTH {
+            if row << x & 0x80 != 0 {
                 canvas.fill(left + x, top + y, if bold && x + 1 < WIDTH { 2 } else { 1 }, 1, ink);
             }
         }
