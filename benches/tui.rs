@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use planish::domain::{Author, GateMetric, StepRecord, StepRef, TokenUsage, Verdict};
-use planish::event::{HostLine, Live, PROTOCOL, Record, StepState};
+use planish::event::{Event, HostLine, ItemResult, Live, PROTOCOL, Record, StepState};
 use planish::tui::{App, ClientEvent, Depth, Identity, Msg, Screen, Theme, draw};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -19,6 +19,7 @@ use support::timed;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_planish");
 const SIZE: (u16, u16) = (120, 40);
 const STREAMS: usize = 64;
+const ROLLOUTS: usize = 100_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let starts = sorted(20, || {
@@ -40,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("first paint at 120x40       {:>9.2} ms, {} bytes (target 15000)", seconds * 1e3, sink.bytes);
 
     stream(&mut app, &theme)?;
+    scroll(&theme)?;
     for steps in [1_000, 10_000, 100_000, 1_000_000] {
         app.state.steps = (1..=steps).map(finished_step).collect();
         let mut screen = Screen::new(Count::default());
@@ -75,6 +77,52 @@ fn stream(app: &mut App, theme: &Theme) -> Result<(), Box<dyn Error>> {
         "key to frame, {STREAMS} streams    {:>9.2} ms median, {:.2} ms worst of 500, before the frame clock (target 33)",
         answers[250], answers[499]
     );
+    Ok(())
+}
+
+/// A step of many rollouts: a key and its frame, a new result and its frame, and what a new order or filter costs once.
+fn scroll(theme: &Theme) -> Result<(), Box<dyn Error>> {
+    let mut app = app_of(support::records(2));
+    let made = support::records(60).into_iter().find_map(|record| match record.event {
+        Event::RolloutFinished { result: ItemResult::Scored(rollout), .. } => Some(rollout),
+        _ => None,
+    });
+    let Some(made) = made else { return Err("no rollout in the made-up journal".into()) };
+    let at = StepRef { epoch: 1, step: 1, step_in_epoch: 0 };
+    let result = |n: usize| {
+        let mut one = (*made).clone();
+        one.item = format!("card {}", n * 7919 % ROLLOUTS);
+        (one.score.hard, one.ms) = ((n % 3) as f64 / 2.0, (n * 31 % 5000) as u64);
+        ItemResult::Scored(one.into())
+    };
+    app.state.steps =
+        vec![StepState { at, rollouts: (0..ROLLOUTS).map(result).collect(), ..StepState::default() }];
+    let mut screen = Screen::new(Count::default());
+    app.update(key('3'));
+    let mut frame = |app: &mut App, keys: &str| {
+        let began = Instant::now();
+        for letter in keys.chars() {
+            app.update(key(letter));
+        }
+        screen.draw(SIZE, |buf| draw(app, theme, buf))?;
+        Ok::<_, std::io::Error>(began.elapsed().as_secs_f64() * 1e3)
+    };
+    let first = frame(&mut app, "j")?;
+    println!("{ROLLOUTS} rollouts: first frame {first:>9.2} ms");
+    for order in ["newest", "score", "item", "time", "tokens"] {
+        let keys = sorted(500, || frame(&mut app, "j"))?;
+        let came = sorted(50, || {
+            let n = app.state.steps[0].rollouts.len();
+            app.state.steps[0].rollouts.push(result(n));
+            frame(&mut app, "")
+        })?;
+        println!(
+            "{ROLLOUTS} rollouts by {order:<7}   {:>9.2} ms a key and frame ({:.2} worst of 500; target 2), {:.2} ms with a new result",
+            keys[250], keys[499], came[25]
+        );
+        let again = frame(&mut app, "S")?;
+        println!("    the next order, once    {again:>9.2} ms");
+    }
     Ok(())
 }
 

@@ -11,10 +11,12 @@ use super::json_lines::{Launch, Report};
 use super::run::Viewing;
 use super::{Failure, assembly, exit, failure, output};
 use crate::client::author_here;
+use crate::domain::ReviewMode;
 use crate::engine::RunService;
-use crate::event::{Command, HostLine, Record, RunStatus};
+use crate::event::{Command, Event, HostLine, Record, RunStatus};
 use crate::host::{HostSocket, runtime_dir, serve};
 use crate::plain::PlainRenderer;
+use crate::plain::review::how_to_decide;
 use crate::store::RunDir;
 
 /// Runs to the end. The first ctrl-c or SIGTERM asks the run to stop at the next boundary, the second leaves at once;
@@ -45,7 +47,7 @@ pub async fn foreground(run: &RunDir, viewing: &Viewing) -> Result<u8, Failure> 
         };
         return Err(Failure::run(why));
     };
-    let mut teller = Teller::new(viewing);
+    let mut teller = Teller::new(run.name(), viewing);
     if viewing.json {
         teller.json(&Launch::new(run, &file).line());
     }
@@ -152,6 +154,7 @@ async fn next(
 
 /// Says what happens, as JSON or plain lines, until nobody listens any more.
 struct Teller {
+    run: String,
     json: bool,
     /// Stdout took no more lines.
     mute: bool,
@@ -160,9 +163,9 @@ struct Teller {
 }
 
 impl Teller {
-    fn new(viewing: &Viewing) -> Self {
+    fn new(run: String, viewing: &Viewing) -> Self {
         let report = Report::new(viewing.events, viewing.told_before);
-        Self { json: viewing.json, mute: false, report, plain: PlainRenderer::new() }
+        Self { run, json: viewing.json, mute: false, report, plain: PlainRenderer::new() }
     }
 
     fn seq(&self) -> u64 {
@@ -182,6 +185,12 @@ impl Teller {
         let line = HostLine::Event(Box::new(record.clone()));
         for text in self.plain.lines(&line) {
             self.print(|| output::line(&text));
+        }
+        if let Event::ReviewOpened { mode: ReviewMode::Manual, edits, .. } = &record.event
+            && !edits.is_empty()
+        {
+            let words = how_to_decide(&self.run);
+            self.print(|| output::line(&words));
         }
     }
 

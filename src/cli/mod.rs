@@ -27,6 +27,7 @@ mod replay;
 mod report;
 mod resume;
 mod resume_from;
+mod review;
 mod run;
 pub mod run_setup;
 mod screen;

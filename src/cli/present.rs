@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::json_lines::Report;
+use super::review::Review;
 use super::run::Viewing;
 use super::{Failure, assembly, exit, failure, output};
 use crate::client::{ClientEvent, Connection, Presence, gone, presence};
@@ -59,7 +60,7 @@ pub async fn present(
                 None => exit::DONE,
             })
         }
-        View::Plain | View::Json => lines(connection, view, run_dir, viewing).await,
+        View::Plain | View::Json => lines(connection, view, run_dir, read_only, viewing).await,
     }
 }
 
@@ -75,10 +76,11 @@ async fn lines(
     connection: Connection,
     view: View,
     run_dir: Option<&Path>,
+    read_only: bool,
     viewing: &Viewing,
 ) -> Result<u8, Failure> {
     let Connection { mut events, commands } = connection;
-    drop(commands);
+    let mut review = Review::new(view, read_only, commands);
     let listen =
         |kind| signal(kind).map_err(|error| Failure::run(format!("cannot listen for signals: {error}")));
     let (mut hangup, mut interrupt) = (listen(SignalKind::hangup())?, listen(SignalKind::interrupt())?);
@@ -88,6 +90,10 @@ async fn lines(
     loop {
         let event = tokio::select! {
             event = events.recv() => event,
+            typed = review.typed() => {
+                review.take(typed, report.state(), &mut interrupt).await?;
+                continue;
+            }
             _ = hangup.recv() => return Err(Failure::Quiet),
             _ = interrupt.recv() => {
                 output::note("left; the run goes on");
@@ -105,11 +111,13 @@ async fn lines(
                     last_seq = *end;
                 }
                 show(&line, view, &mut report, &mut plain)?;
+                let arrived = report.state().seq >= last_seq;
+                review.hear(&line, report.state(), arrived, &mut interrupt).await?;
                 // What lies before the welcome's mark may be an end that a resume has undone.
                 let over = matches!(report.state().status, RunStatus::Ended { .. });
                 if over && report.state().seq >= last_seq {
                     // Nothing more comes; a client that stays would keep the host.
-                    drop(events);
+                    drop((events, review));
                     tokio::select! {
                         () = host_leaves(run_dir) => {}
                         _ = hangup.recv() => return Err(Failure::Quiet),

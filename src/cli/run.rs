@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::json_lines::{Launch, Level};
 use super::locate::Root;
 use super::present::{View, present};
+use super::review::can_ask;
 use super::screen::Screen;
 use super::services::Here;
 use super::{Failure, assembly, exit, foreground, launch, output};
@@ -240,7 +241,11 @@ pub async fn attach(
 pub fn options(view: View, read_only: bool) -> ClientOptions {
     ClientOptions {
         glance: view == View::Workbench,
-        role: if read_only || view != View::Workbench { WatchRole::Watch } else { WatchRole::Steer },
+        role: match view {
+            View::Workbench if !read_only => WatchRole::Steer,
+            View::Plain if can_ask(view, read_only) => WatchRole::Steer,
+            View::Workbench | View::Plain | View::Json => WatchRole::Watch,
+        },
         name: author_here(),
         live: view == View::Workbench,
         after_seq: 0,

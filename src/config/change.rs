@@ -130,10 +130,11 @@ mod tests {
             ("env.worker", "3", "command line: env.worker: unknown key, did you mean env.workers?"),
             ("review.mode", "manuel", "did you mean \"manual\"?"),
             ("model.target.api_key", "sk-1", "a key is never a value of a configuration"),
-            ("optimizer.min_learning_rate", "99", "optimizer.min_learning_rate"),
         ] {
             let told = config.retuned(&wanted(&[(key, value)])).unwrap_err().to_string();
             assert!(told.contains(complaint) && !told.contains("sk-1"), "{told}");
         }
+        let together = config.retuned(&wanted(&[("review.mode", "manual"), ("review.timeout_s", "5")]));
+        assert!(together.unwrap_err().to_string().contains("review.timeout_s: has no effect"));
     }
 }

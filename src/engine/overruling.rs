@@ -184,6 +184,8 @@ impl Run {
             current_score: (!self.stale).then_some(self.current_evaluation.score.gate),
             best_score: self.best_score.gate,
             best_step: self.best_step,
+            current_origin: self.current_origin.clone(),
+            best_origin: self.best_origin.clone(),
             skill,
         })?;
         if crowned { self.crown(at).await } else { Ok(()) }

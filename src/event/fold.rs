@@ -349,18 +349,30 @@ impl RunState {
                 current_score,
                 best_score,
                 best_step,
+                current_origin,
+                best_origin,
                 skill,
             } => {
                 if let Some(skill) = skill {
                     self.remember(skill, at.step, *ruling != Ruling::Reject);
                 }
-                let place = self.override_place(current_hash, best_hash, now);
+                let outcome = OverrulingOutcome::Applied {
+                    at: now,
+                    current_hash: current_hash.clone(),
+                    best_hash: best_hash.clone(),
+                    current_origin: current_origin.clone(),
+                    best_origin: best_origin.clone(),
+                    current_score: *current_score,
+                    best_score: *best_score,
+                    after_step: last_finished(&self.steps),
+                    after_stages: self.stages.len(),
+                };
                 let step = self.step_mut(*at, now);
                 let mut applied = Overruling::asked(*ruling, reason, by, now, 0);
                 if let Some(asked) = &step.overruling {
                     (applied.requested_at, applied.rev) = (asked.requested_at, asked.rev);
                 }
-                applied.outcome = place;
+                applied.outcome = outcome;
                 step.overruling = Some(applied);
                 let candidate = step.candidate.as_ref().map(|candidate| candidate.hash.clone());
                 if let Some(version) = candidate.and_then(|hash| self.skills.get_mut(&hash)) {
@@ -470,7 +482,7 @@ impl RunState {
 }
 
 /// The last step that has a record; 0 before the first.
-pub(super) fn last_finished(steps: &[StepState]) -> u32 {
+fn last_finished(steps: &[StepState]) -> u32 {
     steps.iter().rev().find(|step| step.record.is_some()).map_or(0, |step| step.at.step)
 }
 

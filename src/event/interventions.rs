@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::fold::last_finished;
 use super::{RunState, StepState};
 use crate::config::{Effective, find_key};
 use crate::domain::{Author, Retuned, Ruling, StepRef};
@@ -35,6 +34,12 @@ pub enum OverrulingOutcome {
         /// The skills from then on.
         current_hash: String,
         best_hash: String,
+        /// What made them, as the records name it.
+        current_origin: String,
+        best_origin: String,
+        /// `None`: it had yet to be measured.
+        current_score: Option<f64>,
+        best_score: f64,
         /// The last finished step, and how many stages had finished: where in the run's history this lies.
         after_step: u32,
         after_stages: usize,
@@ -105,14 +110,22 @@ impl RunState {
         Some((step.at, step.overruling.as_ref()?))
     }
 
-    pub(super) fn override_place(&self, current: &str, best: &str, now: u64) -> OverrulingOutcome {
-        OverrulingOutcome::Applied {
-            at: now,
-            current_hash: current.to_owned(),
-            best_hash: best.to_owned(),
-            after_step: last_finished(&self.steps),
-            after_stages: self.stages.len(),
-        }
+    /// Overrides that took effect after the last thing that finished was the `stages`-th stage, or step `step` where that was
+    /// later, with the steps whose verdicts they overrule.
+    pub fn overrides_at(
+        &self,
+        step: u32,
+        stages: usize,
+    ) -> impl DoubleEndedIterator<Item = (&StepState, &Overruling)> {
+        let here = move |word: &Overruling| {
+            matches!(
+                word.outcome,
+                OverrulingOutcome::Applied { after_step, after_stages, .. } if (after_step, after_stages) == (step, stages)
+            )
+        };
+        self.steps
+            .iter()
+            .filter_map(move |step| Some((step, step.overruling.as_ref().filter(|word| here(word))?)))
     }
 
     pub(super) fn retune_requested(&mut self, changes: &[Retuned], reason: &str, by: &Author, now: u64) {

@@ -337,6 +337,11 @@ pub enum Event {
         current_score: Option<f64>,
         best_score: f64,
         best_step: u32,
+        /// What made the two skills, as the records name it: `step_0004`.
+        #[serde(default)]
+        current_origin: String,
+        #[serde(default)]
+        best_origin: String,
         /// The current skill where it is a text of its own: with the notes of the step in its appendix.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         skill: Option<Skill>,

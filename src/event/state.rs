@@ -322,6 +322,9 @@ impl RunState {
     /// The current skill as it was before a finished stage, by its place in [`RunState::stages`].
     pub fn skill_before_stage(&self, index: usize) -> Option<&str> {
         let step = self.stages.get(index)?.at.step;
+        if let Some((_, word)) = self.overrides_at(step, index).next_back() {
+            return self.skill_text(word.current_hash()?);
+        }
         let earlier =
             index.checked_sub(1).map(|before| &self.stages[before]).filter(|one| one.at.step == step);
         let hash = match earlier {

@@ -29,6 +29,8 @@ pub enum OriginStage {
     Appendix,
     SlowUpdate,
     MetaReflect,
+    /// A person overruled the gate.
+    Override,
     /// The record does not say.
     Unrecorded,
 }
@@ -42,6 +44,7 @@ impl OriginStage {
             Self::Appendix => "appendix",
             Self::SlowUpdate => "slow update",
             Self::MetaReflect => "meta-reflect",
+            Self::Override => "override",
             Self::Unrecorded => "unrecorded",
         }
     }

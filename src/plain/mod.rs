@@ -7,6 +7,7 @@ mod describe;
 mod lineage;
 mod render;
 mod report;
+pub mod review;
 mod stages;
 mod table;
 

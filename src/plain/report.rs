@@ -7,7 +7,7 @@ use super::describe::{bounded, count, score, test_line, tokens, verdict_word};
 use super::lineage::{EditOrigin, Lineage, Origin, OriginStage, lineage};
 use super::stages::{action_words, pair_words, sample_words, stage_summary};
 use super::table::{markdown, markdown_table};
-use crate::domain::{EpochStage, Origin as RunOrigin, SourceType};
+use crate::domain::{EpochStage, Origin as RunOrigin, SourceType, Verdict};
 use crate::event::{RunState, RunStatus, StageState, StepState};
 use crate::text::{sanitize_line, truncate};
 
@@ -53,7 +53,8 @@ pub fn report_json(state: &RunState) -> Value {
         | RunStatus::Paused { .. }
         | RunStatus::Cancelling { .. } => (Value::Null, ""),
     };
-    let step = |step: &StepState| json!({"record": step.record, "gate": step.gate});
+    let step =
+        |step: &StepState| json!({"record": step.record, "gate": step.gate, "override": step.overruling});
     let stage = |found: &StageState| {
         let mut told = stage_summary(found);
         told["current_hash"] = json!(found.current_hash);
@@ -165,7 +166,7 @@ fn steps(state: &RunState) -> Vec<String> {
             record.at.epoch.to_string(),
             score(record.rollout_hard),
             applied,
-            verdict_word(record.action).to_owned(),
+            step_verdict(step, record.action),
         ];
         row.extend(match &step.gate {
             Some(gate) => [
@@ -193,6 +194,17 @@ fn steps(state: &RunState) -> Vec<String> {
         "Helps",
     ];
     if rows.is_empty() { Vec::new() } else { markdown_table(&head, &rows) }
+}
+
+/// What the gate said, and the word of a person over it.
+fn step_verdict(step: &StepState, action: Verdict) -> String {
+    let said = verdict_word(action);
+    match &step.overruling {
+        Some(word) if word.current_hash().is_some() => {
+            format!("{said}; {} by {}", word.ruling.name(), word.by.0)
+        }
+        Some(_) | None => said.to_owned(),
+    }
 }
 
 fn stages(state: &RunState) -> Vec<String> {
@@ -267,7 +279,10 @@ fn label(origin: &Origin) -> String {
         (OriginStage::Seed, _) => "seed".to_owned(),
         (OriginStage::Edit, Some(edit)) => format!("step {}, edit {}", at.step, edit.number),
         (OriginStage::Edit, None) => format!("step {}", at.step),
-        (OriginStage::Rewrite | OriginStage::Appendix | OriginStage::Unrecorded, _) => {
+        (
+            OriginStage::Rewrite | OriginStage::Appendix | OriginStage::Override | OriginStage::Unrecorded,
+            _,
+        ) => {
             format!("step {}, {}", at.step, origin.stage.name())
         }
         (OriginStage::MetaReflect, Some(edit)) => {

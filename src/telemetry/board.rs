@@ -259,7 +259,6 @@ impl Board {
             | Event::ConfigChanged { .. }
             | Event::ReviewCommented { .. }
             | Event::OverrideRequested { .. }
-            | Event::OverrideLapsed { .. }
             | Event::RetuneRequested { .. }
             | Event::RolloutCancelled { .. }
             | Event::RolloutRequeued { .. }

@@ -2,6 +2,7 @@
 //! Untrusted text passes [`sanitize`] before anything else here sees it.
 
 mod diff;
+mod highlight;
 mod sanitize;
 mod width;
 mod wrap;
@@ -9,6 +10,7 @@ mod wrap;
 pub use diff::{
     Diff, DiffLine, Group, Mark, diff, diff_ignoring_whitespace, lines, similarity, split_by_cause,
 };
-pub use sanitize::{hidden, is_invisible, sanitize, sanitize_line};
+pub use highlight::{Grammars, Highlighted, Pieces, Syntax};
+pub use sanitize::{hidden, is_invisible, reveal, sanitize, sanitize_line};
 pub use width::{fit, truncate, width};
-pub use wrap::wrap;
+pub use wrap::{wrap, wrap_ranges};

@@ -28,6 +28,31 @@ pub fn hidden(text: &str) -> usize {
     text.chars().count() - cleaner.shown
 }
 
+/// Inert text that hides nothing: what [`sanitize`] would drop or change shows as an escape, `\x1b` or `\u{202e}`.
+/// Only `\n` breaks lines.
+pub fn reveal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut marks = 0;
+    for c in text.chars() {
+        marks = if c.width() == Some(0) { marks + 1 } else { 0 };
+        match c {
+            '\n' => out.push('\n'),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if c.is_control() && (c as u32) < 0x100 => out.push_str(&format!("\\x{:02x}", c as u32)),
+            c if c.is_control()
+                || is_invisible(c)
+                || matches!(c, '\u{2028}' | '\u{2029}')
+                || marks > MARKS =>
+            {
+                out.push_str(&format!("\\u{{{:x}}}", c as u32));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// [`sanitize`] for one line: line breaks show as `⏎`.
 pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {

@@ -1,5 +1,7 @@
 //! Breaking sanitised text into lines of a given width.
 
+use std::ops::Range;
+
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -8,44 +10,48 @@ use super::width;
 /// Lines of at most `columns` columns: breaks at spaces where it can, inside a word where it must. A line's own
 /// indentation is kept on its first piece. Linear in the input; `columns` 0 counts as 1.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    wrap_ranges(text, columns).into_iter().map(|range| text[range].to_owned()).collect()
+}
+
+/// Where in `text` the lines of [`wrap`] are: ascending and apart, without the spaces and line breaks between them.
+pub fn wrap_ranges(text: &str, columns: usize) -> Vec<Range<usize>> {
     let columns = columns.max(1);
     let mut out = Vec::new();
+    let mut start = 0;
     for line in text.split('\n') {
         if width(line) <= columns {
-            out.push(line.trim_end().to_owned());
+            out.push(start..start + line.trim_end().len());
         } else {
-            wrap_line(line, columns, &mut out);
+            wrap_line(line, start, columns, &mut out);
         }
+        start += line.len() + 1;
     }
     out
 }
 
-fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
-    let mut current = String::new();
-    let mut used = 0;
+fn wrap_line(line: &str, offset: usize, columns: usize, out: &mut Vec<Range<usize>>) {
+    let trimmed = |from: usize, to: usize| offset + from..offset + from + line[from..to].trim_end().len();
+    let (mut from, mut used) = (0, 0);
+    let mut at = 0;
     for word in line.split_inclusive(' ') {
-        let visible = word.trim_end_matches(' ');
-        let needed = width(visible);
-        if used + needed > columns && !current.trim().is_empty() {
-            out.push(current.trim_end().to_owned());
-            (current, used) = (String::new(), 0);
+        let needed = width(word.trim_end_matches(' '));
+        if used + needed > columns && !line[from..at].trim().is_empty() {
+            out.push(trimmed(from, at));
+            (from, used) = (at, 0);
         }
         for grapheme in word.graphemes(true) {
             let step = grapheme.width();
-            if used + step > columns {
-                // Spaces at the edge belong to the break.
-                if grapheme == " " {
-                    continue;
-                }
-                out.push(current.trim_end().to_owned());
-                (current, used) = (String::new(), 0);
+            // Spaces at the edge belong to the break.
+            if used + step > columns && grapheme != " " {
+                out.push(trimmed(from, at));
+                (from, used) = (at, 0);
             }
-            current.push_str(grapheme);
-            used += step;
+            used = (used + step).min(columns);
+            at += grapheme.len();
         }
     }
-    if !current.trim().is_empty() {
-        out.push(current.trim_end().to_owned());
+    if !line[from..].trim().is_empty() {
+        out.push(trimmed(from, line.len()));
     }
 }
 

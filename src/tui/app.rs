@@ -1,7 +1,7 @@
 //! The app: all state of the screen and `update(msg) -> effects`, pure and synchronous. It folds the run's events
 //! itself; it does no IO, reads no clock and draws nothing.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use super::news::shown_in;
 use super::overlay::Overlay;
 use super::search::Search;
 use super::services::Told;
-use super::stages::Stage;
+use super::stages::{Stage, StageList};
 use super::steer::Pending;
 use super::surface::Surface;
 use super::theme::Role;
@@ -37,6 +37,7 @@ use crate::client::ClientEvent;
 use crate::domain::{Author, ReviewMode, Verdict};
 use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
 use crate::telemetry::Board;
+use crate::text::Grammars;
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
 const IDLE_MS: u64 = 5_000;
@@ -103,6 +104,8 @@ pub struct App {
     pub state: RunState,
     pub identity: Identity,
     pub prefs: Prefs,
+    /// For syntax colour; `None` until they are loaded.
+    pub grammars: Option<Arc<Grammars>>,
     pub keymap: Arc<Keymap>,
     pub surface: Surface,
     pub now: u64,
@@ -139,6 +142,7 @@ pub struct App {
     /// A launch form that was left without starting.
     pub(super) launch: Option<Box<LaunchForm>>,
     pub toast: Option<Toast>,
+    pub(super) stage_list: RefCell<StageList>,
     pub(super) pending: HashMap<String, Pending>,
     pub(super) commands: u64,
     last_key_at: u64,
@@ -151,6 +155,7 @@ impl App {
             state: RunState::default(),
             identity,
             prefs: Prefs::default(),
+            grammars: None,
             keymap: Arc::default(),
             surface: Surface::default(),
             now,
@@ -186,6 +191,7 @@ impl App {
             search: None,
             launch: None,
             toast: None,
+            stage_list: RefCell::default(),
             pending: HashMap::new(),
             commands: 0,
             last_key_at: 0,
@@ -260,6 +266,11 @@ impl App {
                 Vec::new()
             }
             Msg::Told(told) => self.told(told),
+            Msg::Grammars(grammars) => {
+                self.grammars = Some(grammars);
+                self.stain(Dirty::Data);
+                Vec::new()
+            }
             Msg::Switched { run } => self.switched(run),
             Msg::RoleTaken { read_only } => {
                 self.role_taken(read_only);
@@ -292,6 +303,7 @@ impl App {
         fresh.attached = Some(run);
         fresh.arrangement.strip = self.arrangement.strip;
         fresh.prefs = self.prefs;
+        fresh.grammars = self.grammars.take();
         fresh.keymap = Arc::clone(&self.keymap);
         fresh.surface = std::mem::take(&mut self.surface);
         fresh.runs = std::mem::take(&mut self.runs);
@@ -453,6 +465,7 @@ impl App {
         }
         self.state.apply(record);
         self.live.settle(&record.event);
+        self.adopt_result(&record.event);
         self.board.hear(record);
         self.lines.hear(record, self.last_seq);
         // Only news moves the screen: history that is still being read does not.
@@ -545,6 +558,14 @@ impl App {
         })
     }
 
+    /// A text is on the screen whose syntax could be coloured.
+    pub fn wants_grammars(&self) -> bool {
+        self.grammars.is_none()
+            && !self.prefs.low_bandwidth
+            && self.has_diff()
+            && self.places().of(Pane::Patch).is_some()
+    }
+
     pub fn has_stage(&self) -> bool {
         self.shown_stage().is_some()
     }
@@ -562,9 +583,11 @@ impl App {
     }
 
     pub fn can_filter(&self) -> bool {
-        let listed =
-            matches!(self.arrangement.focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config);
-        listed || self.arrangement.focus.is_searched()
+        let focus = self.arrangement.focus;
+        // Two replies beside each other are not one text.
+        let compares = focus == Pane::Transcript && self.transcript.compared.is_some();
+        let listed = matches!(focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config);
+        listed || (focus.is_searched() && !compares)
     }
 
     pub fn can_zoom(&self) -> bool {

@@ -95,6 +95,7 @@ impl Workbench {
     pub(super) fn take(&mut self, news: News) -> Option<Msg> {
         match news {
             News::Told(told) => Some(Msg::Told(*told)),
+            News::Grammars(grammars) => Some(Msg::Grammars(grammars)),
             News::Opened { then, connection: Ok(connection) } => {
                 self.events = Some(connection.events);
                 self.commands = connection.commands;

@@ -1,6 +1,7 @@
 //! What reaches the app, and what it asks the runtime to do. Plain data.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
@@ -12,6 +13,7 @@ use super::theme::Role;
 pub use crate::client::ClientEvent;
 use crate::domain::StepRef;
 use crate::event::ClientLine;
+use crate::text::Grammars;
 
 #[derive(Clone, Debug)]
 pub enum Msg {
@@ -39,6 +41,8 @@ pub enum Msg {
     FileChanged(PathBuf),
     /// What an effect came to.
     Said(Role, String),
+    /// Syntax can be coloured from now on.
+    Grammars(Arc<Grammars>),
     /// The answer to an [`Effect::Ask`].
     Told(Told),
     /// The lines that follow are those of another run.

@@ -132,7 +132,7 @@ impl App {
             }
             Outcome::Prompted(Prompted::Retune, reason) => self.send_draft(&reason),
             Outcome::Prompted(Prompted::Filter(pane), text) => {
-                self.set_filter(pane, text);
+                self.set_filter(pane, &text);
                 Vec::new()
             }
             Outcome::Prompted(Prompted::Search(pane), text) => {

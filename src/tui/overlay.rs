@@ -54,6 +54,11 @@ pub enum Confirmed {
     Submit {
         at: StepRef,
     },
+    /// The call under way at `path`, for `item`.
+    CancelCall {
+        path: String,
+        item: String,
+    },
 }
 
 /// One line of an [`Overlay::Choice`].

@@ -224,7 +224,7 @@ impl App {
 
     pub(super) fn run_argued(&mut self, argued: Argued) -> Vec<Effect> {
         match argued {
-            Argued::Filter(text) => self.set_filter(self.arrangement.focus, text),
+            Argued::Filter(text) => self.set_filter(self.arrangement.focus, &text),
             Argued::Theme(theme) => return self.use_theme(theme),
             Argued::Step(number) => {
                 if let Some(step) = self.state.steps.iter().find(|step| step.at.step == number) {

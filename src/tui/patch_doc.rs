@@ -13,7 +13,10 @@ use super::theme::Role;
 use crate::domain::{Decision, Edit, ReviewClose, StepRef, TimeoutPolicy, UpdateMode};
 use crate::event::{ReviewEdit, ReviewState};
 use crate::optim::{Choice, EditLines, full_rewrite, with_regions_of};
-use crate::text::{self, Diff, Group, Mark, diff, diff_ignoring_whitespace, sanitize, split_by_cause};
+use crate::text::{
+    self, Diff, DiffLine, Grammars, Group, Highlighted, Mark, Pieces, diff, diff_ignoring_whitespace,
+    sanitize, split_by_cause,
+};
 
 /// Everything a document depends on.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +81,9 @@ pub struct RowLayout {
 #[derive(Debug, Default)]
 pub struct PatchDoc {
     pub diff: Diff,
+    /// Both sides as the lines of the diff count them, for their syntax.
+    pub old: Highlighted,
+    pub new: Highlighted,
     /// Rows by [`RowLayout`], made when first asked for.
     rows: [OnceCell<Vec<DocRow>>; 4],
     /// Edit numbers (from 0, as in the review) of each change group.
@@ -120,6 +126,24 @@ impl DocRow {
 }
 
 impl PatchDoc {
+    fn comparing(compare: Compare, old: &str, new: &str) -> Self {
+        Self {
+            diff: compare(old, new),
+            old: Highlighted::new(old),
+            new: Highlighted::new(new),
+            ..Self::default()
+        }
+    }
+
+    /// What the pieces of a line are.
+    pub fn syntax(&self, grammars: &Grammars, line: &DiffLine) -> Pieces {
+        let (side, number) = match line.mark {
+            Mark::Removed => (&self.old, line.old),
+            Mark::Same | Mark::Added => (&self.new, line.new),
+        };
+        number.map_or_else(Pieces::new, |number| side.line(grammars, number - 1))
+    }
+
     /// The change group that `anchor` holds in view.
     pub fn anchored(&self, anchor: Anchor, edit: usize) -> Option<usize> {
         match anchor {
@@ -278,9 +302,8 @@ impl App {
         };
         let before = self.state.skill_before_stage(index)?;
         let (ignore_whitespace, compare) = (self.patch.ignore_whitespace, self.comparison());
-        Some(self.cached(PatchKey::Stage { index, ignore_whitespace }, || PatchDoc {
-            diff: compare(&sanitize(before), &sanitize(after)),
-            ..PatchDoc::default()
+        Some(self.cached(PatchKey::Stage { index, ignore_whitespace }, || {
+            PatchDoc::comparing(compare, &sanitize(before), &sanitize(after))
         }))
     }
 
@@ -318,29 +341,32 @@ fn of_edits(review: &ReviewState, current: &str, compare: Compare) -> PatchDoc {
     // Compared as shown: invisible characters must not make lines differ for no visible reason.
     let stages: Vec<String> = stages.iter().map(|stage| sanitize(stage)).collect();
     let texts: Vec<&str> = stages.iter().map(String::as_str).collect();
-    let (diff, causes) = split_by_cause(compare(texts[0], texts[texts.len() - 1]), &texts);
+    let whole = PatchDoc::comparing(compare, texts[0], texts[texts.len() - 1]);
+    let (diff, causes) = split_by_cause(whole.diff, &texts);
     let group_edits =
         causes.into_iter().map(|edits| edits.into_iter().map(|position| kept[position]).collect()).collect();
     let mut trouble = vec![String::new(); standings.len()];
     for (index, words) in kept.iter().zip(found) {
         trouble[*index] = words;
     }
-    PatchDoc { diff, group_edits, standings, trouble, hidden: hidden(review), ..PatchDoc::default() }
+    PatchDoc {
+        diff,
+        group_edits,
+        standings,
+        trouble,
+        hidden: hidden(review),
+        old: whole.old,
+        new: whole.new,
+        ..PatchDoc::default()
+    }
 }
 
 /// Suggestions in words: what they make of the skill is known once the rewrite call has answered.
 fn of_suggestions(review: &ReviewState, current: &str, rewritten: &str, compare: Compare) -> PatchDoc {
-    let diff = compare(&sanitize(current), &sanitize(rewritten));
-    let group_edits = vec![Vec::new(); diff.groups.len()];
+    let whole = PatchDoc::comparing(compare, &sanitize(current), &sanitize(rewritten));
+    let group_edits = vec![Vec::new(); whole.diff.groups.len()];
     let trouble = review.edits.iter().map(|_| String::new()).collect();
-    PatchDoc {
-        diff,
-        group_edits,
-        standings: standings(review, current),
-        trouble,
-        hidden: hidden(review),
-        ..PatchDoc::default()
-    }
+    PatchDoc { group_edits, standings: standings(review, current), trouble, hidden: hidden(review), ..whole }
 }
 
 /// Whole documents: the selected one against the current skill. The first accepted one is taken.
@@ -354,8 +380,8 @@ fn of_candidates(review: &ReviewState, current: &str, selected: usize, compare: 
     let selected = selected.min(review.edits.len().saturating_sub(1));
     let candidate = review.edits.get(selected).and_then(|slot| full_rewrite(&[as_decided(slot)]));
     let text = candidate.map_or(current.to_owned(), |found| with_regions_of(&found.new_skill, current).0);
-    let diff = compare(&sanitize(current), &sanitize(&text));
-    let group_edits = vec![vec![selected]; diff.groups.len()];
+    let whole = PatchDoc::comparing(compare, &sanitize(current), &sanitize(&text));
+    let group_edits = vec![vec![selected]; whole.diff.groups.len()];
     let trouble = (0..review.edits.len()).map(|index| match taken {
         _ if standings[index] == Standing::Rejected => String::new(),
         _ if !usable(&index) => "not used: it holds no text".to_owned(),
@@ -363,12 +389,11 @@ fn of_candidates(review: &ReviewState, current: &str, selected: usize, compare: 
         Some(_) | None => String::new(),
     });
     PatchDoc {
-        diff,
         group_edits,
         trouble: trouble.collect(),
         hidden: hidden(review),
         standings: standings.clone(),
-        ..PatchDoc::default()
+        ..whole
     }
 }
 

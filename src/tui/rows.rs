@@ -1,52 +1,73 @@
-//! The rows of the Rollouts pane: calls in flight first, then finished items of the shown stage, newest first.
+//! The rows of the Rollouts pane: calls in flight first, then finished items of the shown stage as the index lists them.
+
+use std::rc::Rc;
 
 use super::app::App;
-use super::live::LiveCall;
-use super::stages::Stage;
+use super::live::{CallPhase, LiveCall};
+use super::row_filter::{Facts, Status};
+use super::row_index::{
+    GROUPS, ResultRef, Results, RowIndex, Source, Tally, Wanted, group_of, purpose_group, shown_width,
+};
 use crate::domain::Rollout;
-use crate::event::{EvalPurpose, ItemResult};
+use crate::event::ItemResult;
+
+/// Which row: a call by its path, until its result is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowId {
+    Call(String),
+    Result(ResultRef),
+}
 
 /// One attempt at an item, or an optimizer call.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
-    /// Stays the same when the call ends and its result arrives.
-    pub key: String,
-    /// Why the target was asked (`train`, `select`, `current`, `deep`, `prev`, `curr`, `base`, `best`, `last`), or what the
-    /// optimizer is at.
     pub group: &'static str,
     pub item: &'a str,
     pub body: RowBody<'a>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum RowBody<'a> {
-    Call(&'a LiveCall),
-    Done(&'a Rollout),
-    Missing(&'a str),
+    Call(&'a str, &'a LiveCall),
+    Done(ResultRef, &'a Rollout),
+    Missing(ResultRef, &'a str),
 }
 
 impl<'a> Row<'a> {
-    fn of_result(group: &'static str, result: &'a ItemResult) -> Self {
-        let item = result.item();
+    fn of_result(at: ResultRef, group: &'static str, result: &'a ItemResult) -> Self {
         let body = match result {
-            ItemResult::Scored(rollout) => RowBody::Done(rollout),
-            ItemResult::Missing { error, .. } => RowBody::Missing(error),
+            ItemResult::Scored(rollout) => RowBody::Done(at, rollout),
+            ItemResult::Missing { error, .. } => RowBody::Missing(at, error),
         };
-        Self { key: format!("{group}/{item}"), group, item, body }
+        Self { group, item: result.item(), body }
     }
 
     fn of_call(app: &App, path: &'a str, call: &'a LiveCall) -> Self {
-        let group = call_group(app, path);
-        if call.item.is_empty() {
-            let tail = path.rsplit('/').next().unwrap_or(path);
-            return Self { key: path.to_owned(), group, item: tail, body: RowBody::Call(call) };
-        }
-        Self { key: format!("{group}/{}", call.item), group, item: &call.item, body: RowBody::Call(call) }
+        let item = match call.item.as_str() {
+            "" => path.rsplit('/').next().unwrap_or(path),
+            item => item,
+        };
+        Self { group: call_group(app, path), item, body: RowBody::Call(path, call) }
     }
 
-    /// Failed, missing or still unknown.
+    pub fn id(&self) -> RowId {
+        match self.body {
+            RowBody::Call(path, _) => RowId::Call(path.to_owned()),
+            RowBody::Done(at, _) | RowBody::Missing(at, _) => RowId::Result(at),
+        }
+    }
+
+    pub fn status(&self) -> Status {
+        match self.body {
+            RowBody::Call(..) => Status::Running,
+            RowBody::Missing(..) => Status::Missing,
+            RowBody::Done(_, rollout) if rollout.score.failed() => Status::Failed,
+            RowBody::Done(..) => Status::Passed,
+        }
+    }
+
     pub fn passed(&self) -> bool {
-        matches!(self.body, RowBody::Done(rollout) if !rollout.score.failed())
+        self.status() == Status::Passed
     }
 }
 
@@ -79,54 +100,128 @@ fn call_group(app: &App, path: &str) -> &'static str {
     }
 }
 
-fn purpose_group(purpose: EvalPurpose) -> &'static str {
-    match purpose {
-        EvalPurpose::Rescore => "current",
-        EvalPurpose::Baseline
-        | EvalPurpose::Candidate
-        | EvalPurpose::RescoreBest
-        | EvalPurpose::SlowCandidate
-        | EvalPurpose::MetaReflectCandidate
-        | EvalPurpose::FinalSelection => "select",
-        EvalPurpose::LongitudinalPrev => "prev",
-        EvalPurpose::LongitudinalCurr => "curr",
-        EvalPurpose::DeepProbe => "deep",
-        EvalPurpose::TestBase => "base",
-        EvalPurpose::TestBest => "best",
-        EvalPurpose::TestFinal => "last",
+/// The list as it stands: its length is known, a row is made when it is asked for.
+pub struct Rows<'a> {
+    calls: Vec<Row<'a>>,
+    results: Vec<Results<'a>>,
+    index: Rc<RowIndex>,
+}
+
+impl<'a> Rows<'a> {
+    pub fn len(&self) -> usize {
+        self.calls.len() + self.index.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn get(&self, place: usize) -> Option<Row<'a>> {
+        match place.checked_sub(self.calls.len()) {
+            None => self.calls.get(place).cloned(),
+            Some(place) => {
+                let (at, group, result) = self.index.get(&self.results, place)?;
+                Some(Row::of_result(at, group, result))
+            }
+        }
+    }
+
+    /// Rows from a place on.
+    pub fn from(&self, place: usize) -> impl Iterator<Item = Row<'a>> {
+        (place..self.len()).map_while(|place| self.get(place))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Row<'a>> {
+        self.from(0)
+    }
+
+    pub fn place(&self, id: &RowId) -> Option<usize> {
+        match id {
+            RowId::Call(path) => {
+                self.calls.iter().position(|row| matches!(row.body, RowBody::Call(one, _) if one == path))
+            }
+            RowId::Result(at) => self.index.place(&self.results, *at).map(|place| self.calls.len() + place),
+        }
+    }
+
+    /// By group, in the order of [`GROUPS`].
+    pub fn tallies(&self) -> Vec<(&'static str, Tally)> {
+        let mut tallies = self.index.tallies().to_vec();
+        for row in &self.calls {
+            match tallies.iter_mut().find(|(group, _)| *group == row.group) {
+                Some((_, tally)) => tally.running += 1,
+                None => tallies.push((row.group, Tally { running: 1, ..Tally::default() })),
+            }
+        }
+        tallies.sort_by_key(|(group, _)| GROUPS.iter().position(|known| known == group));
+        tallies
+    }
+
+    /// Columns of the widest item.
+    pub fn widest(&self) -> usize {
+        self.calls.iter().map(|row| shown_width(row.item)).fold(self.index.widest(), usize::max)
     }
 }
 
 impl App {
-    /// Rows of the shown stage, filtered as the view asks.
-    pub fn rows(&self) -> Vec<Row<'_>> {
-        let Some(stage) = self.shown_stage() else { return Vec::new() };
-        let mut rows: Vec<Row<'_>> = Vec::new();
-        if self.stages().first() == Some(&stage) {
-            rows.extend(self.live.calls.iter().map(|(path, call)| Row::of_call(self, path, call)));
-        }
-        for eval in self.evals_of(stage).rev() {
-            let group = purpose_group(eval.purpose);
-            rows.extend(eval.results.iter().rev().map(|(_, result)| Row::of_result(group, result)));
-        }
-        if let Stage::Step(number) = stage
-            && let Some(step) = self.state.steps.iter().find(|step| step.at.step == number)
-        {
-            rows.extend(step.rollouts.iter().rev().map(|result| Row::of_result("train", result)));
-        }
-        let filter = self.rollouts.filter.to_lowercase();
-        let only = self.rollouts.only.as_ref();
-        rows.retain(|row| {
-            only.is_none_or(|only| only.iter().any(|item| item == row.item))
-                && (!self.rollouts.failures_only || !row.passed())
-                && (filter.is_empty() || row.item.to_lowercase().contains(&filter))
-        });
-        rows
+    /// Rows of the shown stage, filtered and sorted as the view asks.
+    pub fn rows(&self) -> Rows<'_> {
+        let Some(stage) = self.shown_stage() else {
+            return Rows { calls: Vec::new(), results: Vec::new(), index: Rc::default() };
+        };
+        let view = &self.rollouts;
+        let wanted = Wanted {
+            stage,
+            sort: view.sort,
+            failures_only: view.failures_only,
+            filter: view.filter.clone(),
+            only: view.only.as_ref().map(|items| items.iter().cloned().collect()),
+        };
+        let live = self.stages().first() == Some(&stage);
+        let calls =
+            self.live.calls.iter().filter(|_| live).map(|(path, call)| Row::of_call(self, path, call));
+        let calls = calls.filter(|row| wanted.passes(&call_facts(row))).collect();
+        let index = self.row_index(&wanted);
+        Rows { calls, results: index.results(&self.state), index }
     }
 
-    /// Place of the selected row.
-    pub fn selected_row(&self, rows: &[Row<'_>]) -> usize {
-        let selected = self.rollouts.selected.as_ref();
-        selected.and_then(|key| rows.iter().position(|row| row.key == *key)).unwrap_or(0)
+    fn row_index(&self, wanted: &Wanted) -> Rc<RowIndex> {
+        let cached = &self.rollouts.index;
+        let stale = !cached.borrow().is_fresh(&self.state, wanted);
+        if stale && let Ok(mut index) = cached.try_borrow_mut() {
+            Rc::make_mut(&mut index).refresh(&self.state, wanted);
+        }
+        Rc::clone(&cached.borrow())
     }
+
+    /// Place of the selected row; where it was when it is not listed now.
+    pub fn selected_row(&self, rows: &Rows<'_>) -> usize {
+        match &self.rollouts.selected {
+            None => 0,
+            Some(id) => {
+                let place = rows.place(id).unwrap_or(self.rollouts.place);
+                place.min(rows.len().saturating_sub(1))
+            }
+        }
+    }
+
+    /// One result of the run as a row, whatever the pane lists.
+    pub fn row_of(&self, at: ResultRef) -> Option<Row<'_>> {
+        let result = Results::of(&self.state, at.source).get(at.place)?;
+        Some(Row::of_result(at, group_of(&self.state, at.source), result))
+    }
+
+    /// The newest result of the source that an event added to.
+    pub(super) fn newest_result(&self, source: Source) -> Option<ResultRef> {
+        let place = Results::of(&self.state, source).len().checked_sub(1)?;
+        Some(ResultRef { source, place })
+    }
+}
+
+fn call_facts<'a>(row: &Row<'a>) -> Facts<'a> {
+    let reason = match row.body {
+        RowBody::Call(_, LiveCall { phase: CallPhase::Retrying { error }, .. }) => error.as_str(),
+        RowBody::Call(..) | RowBody::Done(..) | RowBody::Missing(..) => "",
+    };
+    Facts { item: row.item, task_type: "", reason, group: row.group, status: row.status() }
 }

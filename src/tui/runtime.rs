@@ -22,11 +22,12 @@ use super::probe::{Answers, Questions, read_answers};
 use super::services::{Services, Told};
 use super::settings::{Settings, ThemeChoice, Wishes};
 use super::term::{Terminal, install_panic_hook};
-use super::theme::Theme;
+use super::theme::{Role, Theme};
 use super::view;
 use super::watch::Watch;
 use crate::client::{ClientEvent, Connection};
 use crate::event::ClientLine;
+use crate::text::Grammars;
 
 /// Most messages taken before a frame is considered.
 const BATCH: usize = 4096;
@@ -101,6 +102,7 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
         events,
         commands,
         services: options.services,
+        grammars_asked: false,
         news: mpsc::channel(NEWS),
         signals: Signals::listen()?,
         exit: None,
@@ -132,6 +134,7 @@ pub(super) struct Workbench {
     pub events: Option<mpsc::Receiver<ClientEvent>>,
     pub commands: mpsc::Sender<ClientLine>,
     pub services: Arc<dyn Services>,
+    grammars_asked: bool,
     /// What tasks of this loop have to say.
     pub news: (mpsc::Sender<News>, mpsc::Receiver<News>),
     pub signals: Signals,
@@ -159,6 +162,7 @@ impl Signals {
 /// What a task of the loop came to.
 pub(super) enum News {
     Told(Box<Told>),
+    Grammars(Arc<Grammars>),
     /// What is to be told once the connection is there.
     Opened {
         then: Msg,
@@ -315,6 +319,20 @@ impl Workbench {
         }
     }
 
+    /// Only once a frame stands that could do with them: no frame waits for grammars.
+    fn load_grammars(&mut self) {
+        let coloured = self.theme.style(Role::SynKeyword).fg != self.theme.style(Role::Text).fg;
+        if self.grammars_asked || !coloured || !self.app.wants_grammars() {
+            return;
+        }
+        self.grammars_asked = true;
+        let news = self.news.0.clone();
+        tokio::task::spawn_blocking(move || {
+            // A loop that has ended needs no colours.
+            drop(news.blocking_send(News::Grammars(Arc::new(Grammars::load()))));
+        });
+    }
+
     fn draw_if_due(&mut self) -> std::io::Result<()> {
         let began = Instant::now();
         if self.clock.due(self.app.dirty(), began).is_none_or(|due| due > began) {
@@ -327,6 +345,7 @@ impl Workbench {
         let (app, theme) = (&self.app, &self.theme);
         self.terminal.screen.draw(app.size, |buf| view::draw(app, theme, buf))?;
         self.clock.drawn(began, Instant::now());
+        self.load_grammars();
         match &mut self.acks {
             Some(acks) => acks.acknowledge(self.app.state.seq),
             None => Ok(()),

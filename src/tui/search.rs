@@ -54,6 +54,24 @@ impl Search {
     }
 }
 
+/// The parts of matches that lie inside `range` of `text`, found by looking at little more than that.
+pub fn matches_in(pattern: &Pattern, text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    // A letter and its other case may differ in length.
+    let reach = 2 * pattern.text.len();
+    let mut from = range.start.saturating_sub(reach);
+    while !text.is_char_boundary(from) {
+        from -= 1;
+    }
+    let mut to = (range.end + reach).min(text.len());
+    while !text.is_char_boundary(to) {
+        to += 1;
+    }
+    let inside = |found: Range<usize>| {
+        (found.start + from).clamp(range.start, range.end)..(found.end + from).clamp(range.start, range.end)
+    };
+    pattern.ranges(&text[from..to]).map(inside).filter(|found| !found.is_empty()).collect()
+}
+
 /// `text` with its matches in `ranges` (ascending) marked; `here`: the one gone to is among them.
 pub fn marked(text: &str, ranges: impl Iterator<Item = Range<usize>>, role: Role, here: bool) -> Vec<Span> {
     let found = if here { Role::Review } else { Role::Selection };

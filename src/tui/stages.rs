@@ -1,6 +1,8 @@
 //! What the rows of the Steps pane stand for, in the order of the run, and what belongs to each. Owns the selection of
 //! one; draws nothing.
 
+use std::rc::Rc;
+
 use super::app::App;
 use crate::domain::{EpochStage, Phase, StageKind};
 use crate::event::{EvalOwner, EvalPurpose, EvalState, StageState, StepState};
@@ -21,7 +23,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    fn owns(self, id: &str, eval: &EvalState) -> bool {
+    pub fn owns(self, id: &str, eval: &EvalState) -> bool {
         match eval.owner(id) {
             EvalOwner::Step(step) => self == Stage::Step(step),
             EvalOwner::Stage(epoch, kind) => self == Stage::Between { epoch, kind },
@@ -47,9 +49,28 @@ pub fn between(phase: Phase) -> Option<StageKind> {
     StageKind::ALL.into_iter().find(|kind| kind.phase() == phase)
 }
 
+/// The list of stages and what it was made of: it is made anew only when one of these has changed.
+#[derive(Clone, Debug, Default)]
+pub struct StageList {
+    made_of: Option<(usize, usize, usize, Option<Phase>, u32)>,
+    list: Rc<Vec<Stage>>,
+}
+
 impl App {
     /// Newest first.
-    pub fn stages(&self) -> Vec<Stage> {
+    pub fn stages(&self) -> Rc<Vec<Stage>> {
+        let state = &self.state;
+        let (steps, stages, evals) = (state.steps.len(), state.stages.len(), state.eval_order.len());
+        let made_of = Some((steps, stages, evals, state.phase, state.at.epoch));
+        if self.stage_list.borrow().made_of != made_of
+            && let Ok(mut cached) = self.stage_list.try_borrow_mut()
+        {
+            *cached = StageList { made_of, list: Rc::new(self.listed_stages()) };
+        }
+        Rc::clone(&self.stage_list.borrow().list)
+    }
+
+    fn listed_stages(&self) -> Vec<Stage> {
         let state = &self.state;
         let has = |stage: Stage| state.evals.iter().any(|(id, eval)| stage.owns(id, eval));
         let mut out = Vec::new();
@@ -84,10 +105,17 @@ impl App {
         self.stage.filter(|stage| stages.contains(stage)).or_else(|| stages.first().copied())
     }
 
+    pub fn step(&self, number: u32) -> Option<&StepState> {
+        let steps = &self.state.steps;
+        // In order, but for what a foreign journal may hold.
+        let found = steps.binary_search_by_key(&number, |step| step.at.step).ok();
+        found.map(|index| &steps[index]).or_else(|| steps.iter().find(|step| step.at.step == number))
+    }
+
     /// The step whose patch and gate are shown; for baseline and test the nearest step.
     pub fn shown_step(&self) -> Option<&StepState> {
         match self.shown_stage()? {
-            Stage::Step(number) => self.state.steps.iter().find(|step| step.at.step == number),
+            Stage::Step(number) => self.step(number),
             Stage::FinalSelection | Stage::Test => self.state.steps.last(),
             Stage::Baseline => self.state.steps.first(),
             Stage::Between { .. } => None,

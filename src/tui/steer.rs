@@ -289,6 +289,15 @@ impl App {
         match then {
             Confirmed::Submit { at } => self.submission(*at),
             Confirmed::Steer => self.steer_question(),
+            Confirmed::CancelCall { path, item } => Question {
+                title: format!("Cancel the call for {item}?"),
+                details: vec![
+                    path.clone(),
+                    String::new(),
+                    "Its item counts as missing: not as a failure. What it has streamed is lost.".to_owned(),
+                ],
+                verb: "cancel the call",
+            },
             Confirmed::Stop => Question {
                 title: format!("Stop run {}?", self.run_name()),
                 details: vec![
@@ -302,6 +311,7 @@ impl App {
     pub(super) fn confirmed(&mut self, what: Confirmed) -> Vec<Effect> {
         match what {
             Confirmed::Stop => vec![self.send(Command::Cancel, None, "stop".to_owned())],
+            Confirmed::CancelCall { path, .. } => self.cancel_call(path),
             Confirmed::Submit { at } => self.submit(at),
             Confirmed::Steer => vec![Effect::Reconnect { read_only: false }],
         }

@@ -14,9 +14,9 @@ use crate::text::{diff, sanitize, sanitize_line, truncate};
 const REVIEW_CLOSED: &str = "that review is closed";
 const SUBMIT: &str = "submit";
 /// Columns of a line of the summary.
-const COLUMNS: usize = 70;
-/// Rows of the question besides its lines on edits: edges, result, counts, keys.
-const OTHER_ROWS: usize = 15;
+const COLUMNS: usize = 54;
+/// Rows of the question besides its lines on edits: edges, counts, result, keys.
+const OTHER_ROWS: usize = 12;
 
 impl App {
     pub(super) fn confirm_submit(&mut self) {
@@ -54,22 +54,22 @@ impl App {
         let edits = || review.edits.iter().zip(&decisions);
         let room = (self.size.1 as usize).saturating_sub(OTHER_ROWS).max(1);
         let mut details = Vec::new();
-        for (number, (slot, decision)) in edits().enumerate().take(room) {
+        let shown = if review.edits.len() > room { room - 1 } else { room };
+        for (number, (slot, decision)) in edits().enumerate().take(shown) {
             let standing = standing_of(&slot.edit, decision, None, current);
             details.push(edit_line(number + 1, &slot.edit, decision, standing));
         }
-        if review.edits.len() > room {
-            details.push(format!("… and {} more", review.edits.len() - room));
+        if review.edits.len() > shown {
+            details.push(format!("… and {} more", review.edits.len() - shown));
         }
         details.push(String::new());
         let n = |wanted: fn(&Decision) -> bool| decisions.iter().filter(|one| wanted(one)).count();
         let amended = n(|one| matches!(one, Decision::Amend { .. }));
         let undecided = n(|one| *one == Decision::Undecided);
-        details.push(format!("✓ {} accepted", n(|one| *one == Decision::Accept) + amended));
-        details.push(format!("✗ {} rejected", n(|one| matches!(one, Decision::Reject { .. }))));
-        if amended > 0 {
-            details.push(format!("✎ {amended} of the accepted amended"));
-        }
+        let rejected = n(|one| matches!(one, Decision::Reject { .. }));
+        let accepted = n(|one| *one == Decision::Accept) + amended;
+        let of_them = if amended > 0 { format!(", {amended} of them amended") } else { String::new() };
+        details.push(format!("✓ {accepted} accepted{of_them}  ✗ {rejected} rejected"));
         if undecided > 0 {
             details.push(format!("· {undecided} undecided, accepted by submitting"));
         }

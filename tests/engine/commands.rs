@@ -398,3 +398,35 @@ async fn a_cancelled_call_is_missing_and_a_requeued_one_is_asked_anew() {
     .await;
     assert_eq!(scenario.target.requests().len(), requests, "no recorded call is asked again");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_report_and_lineage_tell_an_override() {
+    let scenario = Scenario::with(stubborn(), optimizer_script(), MANUAL).await;
+    let running = scenario.start("one", &["optimizer.use_slow_update=false"]).await;
+    let engine: &dyn RunService = running.as_ref();
+    let (first, second) = to_the_second_review(engine).await;
+    applied(engine, override_step(first, Ruling::AcceptAsBest, "it reads better")).await;
+    reject_all(engine, second).await;
+    let state = until(engine, |state| is_applied(state, 0)).await;
+    let candidate = state.steps[0].candidate.clone().unwrap();
+    // Whatever comes is rejected by the gate, so the override's text stays.
+    submit_all(engine, 0).await;
+    engine.ended().wait_for(|ended| *ended).await.unwrap();
+    let run = scenario.path("runs/one");
+    let json =
+        |name: &str| -> Value { serde_json::from_slice(&std::fs::read(run.join(name)).unwrap()).unwrap() };
+    let history = json("history.json");
+    let told = &history[0]["override"];
+    assert_eq!((&told["ruling"], &told["applied"]), (&json!("accept_as_best"), &json!(true)));
+    assert_eq!(history[0]["action"], "reject", "the record stays what the gate said");
+    let summary = json("summary.json");
+    assert_eq!((&summary["total_overrides"], &summary["best_origin"]), (&json!(1), &json!("step_0001")));
+    assert_eq!(summary["best_gate_score"], summary["best_selection_hard"]);
+    assert_eq!(json("runtime_state.json")["current_origin"], "step_0001");
+    assert_eq!(std::fs::read_to_string(run.join("best_skill.md")).unwrap(), candidate.text);
+    let state = fold(&run);
+    let report = planish::plain::report(&state).join("\n");
+    assert!(report.contains("accept as best by ann@one"), "{report}");
+    let lineage = serde_json::to_value(planish::plain::report_json(&state)).unwrap().to_string();
+    assert!(lineage.contains("accepted_by_override"), "{lineage}");
+}

@@ -17,20 +17,20 @@ use crate::place::{Done, Place, kind, script};
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Follows a run until its state is as wanted.
-struct Watcher {
-    connection: Connection,
-    state: RunState,
+pub struct Watcher {
+    pub connection: Connection,
+    pub state: RunState,
 }
 
 impl Watcher {
-    async fn of(run: PathBuf) -> Self {
+    pub async fn of(run: PathBuf) -> Self {
         let name = Author("watcher".into());
         let options =
             ClientOptions { role: WatchRole::Watch, name, live: false, glance: false, after_seq: 0 };
         Self { connection: open(Target::Folder(run), options).await.unwrap(), state: RunState::default() }
     }
 
-    async fn until(&mut self, wanted: impl Fn(&RunState) -> bool) {
+    pub async fn until(&mut self, wanted: impl Fn(&RunState) -> bool) {
         let follow = async {
             while !wanted(&self.state) {
                 if let ClientEvent::Line(HostLine::Event(record)) =
@@ -44,12 +44,12 @@ impl Watcher {
     }
 }
 
-fn ended(state: &RunState) -> bool {
+pub fn ended(state: &RunState) -> bool {
     matches!(state.status, RunStatus::Ended { .. })
 }
 
 /// Starts a run with a host of its own and returns the host's pid.
-fn detach(place: &Place, arguments: &[&str]) -> i32 {
+pub fn detach(place: &Place, arguments: &[&str]) -> i32 {
     let done = place.planish(&[arguments, &["--detach"]].concat());
     assert_eq!(done.code, Some(0), "{done:?}");
     let lines = done.json();
@@ -57,7 +57,7 @@ fn detach(place: &Place, arguments: &[&str]) -> i32 {
     i32::try_from(lines[0]["launch"]["pid"].as_i64().unwrap()).unwrap()
 }
 
-fn signal(pid: i32, signal: Signal) {
+pub fn signal(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 

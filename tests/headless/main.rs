@@ -10,3 +10,4 @@ mod place;
 mod reads;
 mod reports;
 mod runs;
+mod steers;

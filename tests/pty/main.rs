@@ -159,3 +159,45 @@ async fn accepting_all_and_submitting_in_one_burst_goes_through() {
     let n = |kind: &str| events.iter().filter(|event| event.get(kind).is_some()).count();
     assert_eq!((n("edit_decided"), n("review_submitted")), (2, 1));
 }
+
+/// `--plain` on a terminal: questions that a screen reader can read, answered by numbers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plain_review_is_asked_in_numbered_questions() {
+    let place = Place::new().await;
+    let editor = place.path("editor.sh");
+    std::fs::write(&editor, "#!/bin/sh\necho 'All cards are red, always.' > \"$1\"\n").unwrap();
+    std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = CommandBuilder::new(PLANISH);
+    command.args(["run", "run.toml", "--name", "one", "--plain", "-o", "review.mode=manual"]);
+    command.cwd(place.path(""));
+    command.env("TERM", "xterm-256color");
+    for (name, value) in place.command(&[]).get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    command.env_remove("VISUAL");
+    command.env("EDITOR", &editor);
+    let scratch = place.path("plain-terminal");
+    std::fs::create_dir(&scratch).unwrap();
+    let mut terminal = Terminal::spawn(command, &scratch, 160, 50);
+    terminal.wait_for("Edit 1 of 2, append, supported by");
+    terminal.send("5\n");
+    terminal.wait_for("Text to add at the end:");
+    terminal.send("3\n");
+    terminal.wait_for("Edit 2 of 2");
+    // Somebody else is first: the question is taken back.
+    assert_eq!(place.planish(&["ctl", "one", "decide", "2", "--reject", "--reason", "vague"]).code, Some(0));
+    terminal.wait_for("Edit 2 was rejected by");
+    terminal.send("\n");
+    terminal.wait_for("Submit the review of step 1? 1 accepted, 1 rejected.");
+    let asked = terminal.screen();
+    assert!(!asked.contains(['│', '─', '╭', '▸']), "{asked}");
+    terminal.send("1\n");
+    let (code, screen) = terminal.wait();
+    assert_eq!(code, 0, "{screen}");
+    let events = place.planish(&["ctl", "one", "events", "--content"]).json();
+    let updated = events.iter().find_map(|event| event.get("skill_updated")).unwrap();
+    let text = updated["candidate"]["text"].as_str().unwrap();
+    assert!(text.contains("All cards are red, always.") && !text.contains("Be brief."), "{text}");
+}

@@ -29,10 +29,7 @@ fn imported(size: (u16, u16)) -> App {
 #[test]
 fn an_imported_run() {
     let told: [(Pane, &[&str]); 5] = [
-        (
-            Pane::Steps,
-            &["■ END  imported", "6 of 6", "★ 4         1.000  +0.167", "slow update", "meta skill"],
-        ),
+        (Pane::Steps, &["■ END  imported", "6 of 6", "★ 4        1.000 +0.167", "slow update", "meta skill"]),
         (Pane::Rollouts, &["q206     1.00", "base"]),
         (Pane::Patch, &["step 6  1 edit", "append  - GOOD-6", "accepted without review"]),
         (

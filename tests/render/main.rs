@@ -6,6 +6,7 @@ mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod imported;
+mod review;
 mod stages;
 mod themes;
 
@@ -17,7 +18,7 @@ use planish::tui::{App, ClientEvent, Depth, Msg, Pane, Role, Scope, Theme, actio
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Color;
 
-const SIZES: [(u16, u16); 3] = [(60, 15), (80, 24), (120, 40)];
+const SIZES: [(u16, u16); 4] = [(60, 15), (80, 24), (120, 40), (200, 60)];
 const HOSTILE: &str = "\x1b]52;c;ZXZpbA==\x07\x1b[2Jrm -rf\u{202e}txt\u{200b}\ttab";
 
 fn show(app: &mut App, pane: Pane) {
@@ -342,7 +343,7 @@ fn a_candidate_measured_in_part_is_shown_as_a_bound() {
     let mut app = played((120, 40), &fixture::curtailed());
     let shown = text(&app);
     for words in [
-        "✗ 2        ≤0.517  ≤0.000",
+        "✗ 2       ≤0.517 ≤0.000",
         "candidate   ≤0.517  ≤0.517  ≤0.550   54/60  at most: stopped early",
         "difference  ≤0.000  [-0.16, 0.06]  95 % interval on the 54 measured items",
         "gained and lost on the 54 measured items",
@@ -455,7 +456,7 @@ fn the_test_counts_and_marks_each_skill() {
     assert!(text(&app).contains("✗ city-0411 0.00  base  1.0s"), "{}", text(&app));
     press(&mut app, "z");
     let zoomed = text(&app);
-    assert!(zoomed.contains("base    0.00"), "{zoomed}");
+    assert!(zoomed.contains("base     0.00"), "{zoomed}");
 
     // A call in flight is marked by its path, whatever began last.
     let mut tape = fixture::two_steps();
@@ -476,8 +477,8 @@ fn the_test_counts_and_marks_each_skill() {
 #[test]
 fn a_rejected_step_kept_no_edit() {
     let shown = text(&played((120, 40), &fixture::two_steps()));
-    assert!(shown.contains("✗ 2         0.467  -0.050   0/4"), "{shown}");
-    assert!(shown.contains("★ 1         0.517  +0.200   3/4"), "{shown}");
+    assert!(shown.contains("✗ 2        0.467 -0.050  0/4"), "{shown}");
+    assert!(shown.contains("★ 1        0.517 +0.200  3/4"), "{shown}");
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn a_step_of_whole_texts_says_why_it_was_skipped_and_what_it_kept() {
     let decision = Box::new(epochs::decision(&candidate, score(0.6), score(0.3), verdict));
     tape.push(1, Event::GateDecided { at: epochs::at(1), decision });
     let shown = text(&played((120, 40), &tape));
-    assert!(shown.contains("★ 1         0.600  +0.300   1/2"), "{shown}");
+    assert!(shown.contains("★ 1        0.600 +0.300  1/2"), "{shown}");
 }
 
 /// Texts of models that try to steer the terminal, and far too much of them; `text` fails on any escape that gets out.

@@ -5,12 +5,15 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod gate;
 mod logs;
 mod news;
 mod random;
 mod review;
+mod rollouts;
 mod stages;
 mod surface;
+mod transcript;
 
 use client::{app, control, hear, key, played, press, text, welcome};
 use planish::domain::{Author, Decision, EditOp, ReviewClose, Skill, TimeoutPolicy};
@@ -579,36 +582,6 @@ fn steps_are_walked_and_the_newest_keeps_up() {
         Event::PhaseStarted { at: fixture::step(4), phase: planish::domain::Phase::Rollout },
     );
     assert_eq!(app.stage_name(), "step 4");
-}
-
-#[test]
-fn a_selected_rollout_stays_selected_when_its_result_arrives() {
-    let mut app = played(SIZE, &fixture::rolling());
-    for live in fixture::live() {
-        hear(&mut app, HostLine::Live(live));
-    }
-    press(&mut app, "3j");
-    key(&mut app, KeyCode::Enter);
-    assert!(text(&app).contains("Transcript  city-2002"));
-    let path = format!("{}/rollout/city-2002#0", fixture::step(3).path());
-    let key = planish::domain::EffectKey { path, fingerprint: String::new() };
-    let result = fixture::rollout("city-2002", "Lima", "Lima");
-    next_event(&mut app, Event::RolloutFinished { key, at: fixture::step(3), index: 12, result });
-    let shown = text(&app);
-    assert!(shown.contains("Transcript  city-2002") && shown.contains("expected Lima"), "{shown}");
-    assert_eq!(app.live.calls.len(), 3);
-}
-
-#[test]
-fn filters_and_failures() {
-    let mut app = reviewing();
-    press(&mut app, "3!");
-    assert!(app.rows().iter().all(|row| !row.passed()));
-    press(&mut app, "!/4960");
-    key(&mut app, KeyCode::Enter);
-    assert_eq!(app.rows().len(), 1);
-    key(&mut app, KeyCode::Esc);
-    assert_eq!(app.rows().len(), 20);
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn the_palette_takes_words_after_a_name() {
     assert_eq!((changes["env.workers"].as_u64(), reason.as_str()), (Some(4), "slow server"));
     press(&mut app, "3:filter x");
     key(&mut app, KeyCode::Enter);
-    assert_eq!(app.rollouts.filter, "x");
+    assert_eq!(app.rollouts.filter.text(), "x");
 }
 
 #[test]

@@ -2,11 +2,14 @@
 
 use super::{EditOrigin, Origin, OriginStage};
 use crate::domain::{
-    Decision, Edit, EditReport, EditStatus, EpochStage, GateDecision, ReviewClose, Skill, StepRef,
+    Decision, Edit, EditReport, EditStatus, EpochStage, GateDecision, ReviewClose, Ruling, Skill, StepRef,
 };
 use crate::event::{Analysis, ReviewState, RunState, StageState, StepState};
 use crate::optim::{MissingAnchor, apply_edits, with_empty_appendix};
 use crate::text::{Mark, diff, lines};
+
+/// The verdict on a candidate that a person accepted over the gate.
+const OVERRULED: &str = "accepted_by_override";
 
 /// The text after a change and what made it.
 pub struct Revision {
@@ -25,10 +28,15 @@ pub fn revisions(state: &RunState) -> Vec<Revision> {
     };
     for (place, step) in state.steps.iter().enumerate() {
         chain.step(step);
-        // Stages follow the last step of their epoch.
+        // Stages follow the last step of their epoch; verdicts are overruled between any two of them.
         let next = state.steps.get(place + 1).map(|next| next.at.step);
         let here = |at: StepRef| at.step >= step.at.step && next.is_none_or(|next| at.step < next);
-        state.stages.iter().filter(|stage| here(stage.at)).for_each(|stage| chain.stage(stage));
+        let before = state.stages.iter().take_while(|stage| stage.at.step < step.at.step).count();
+        chain.overrides(step, before);
+        for (number, stage) in state.stages.iter().enumerate().filter(|(_, stage)| here(stage.at)) {
+            chain.stage(stage);
+            chain.overrides(step, number + 1);
+        }
     }
     chain.revisions
 }
@@ -47,7 +55,7 @@ impl Chain<'_> {
         if let (Some(candidate), Some(decision)) = (&step.candidate, &step.gate)
             && decision.verdict.accepted()
         {
-            self.candidate(step, &candidate.text, decision);
+            self.candidate(step, &candidate.text, decision, decision.verdict.name());
         }
         if step.appendix.is_some() {
             let mut origin = Origin::plain(OriginStage::Appendix, step.at);
@@ -61,9 +69,29 @@ impl Chain<'_> {
         self.reach(&step.current_hash, origin);
     }
 
-    fn candidate(&mut self, step: &StepState, candidate: &str, decision: &GateDecision) {
+    /// What people made of verdicts of the gate after `last` and so many stages.
+    fn overrides(&mut self, last: &StepState, stages: usize) {
+        for (step, word) in self.state.overrides_at(last.at.step, stages) {
+            if let (Some(candidate), Some(decision), Ruling::Accept | Ruling::AcceptAsBest) =
+                (&step.candidate, &step.gate, word.ruling)
+            {
+                self.candidate(step, &candidate.text, decision, OVERRULED);
+            }
+            let mut origin = Origin::plain(OriginStage::Override, step.at);
+            origin.reason = format!("{} by {}: {}", word.ruling.name(), word.by.0, word.reason);
+            self.reach(word.current_hash().unwrap_or_default(), origin);
+        }
+    }
+
+    fn candidate(
+        &mut self,
+        step: &StepState,
+        candidate: &str,
+        decision: &GateDecision,
+        verdict: &'static str,
+    ) {
         let judged = |mut origin: Origin| {
-            origin.verdict = Some(decision.verdict.name());
+            origin.verdict = Some(verdict);
             origin.scores = Some((decision.candidate.gate, decision.current.gate));
             origin
         };

@@ -2,7 +2,7 @@
 //! and the final selection; decides nothing.
 
 use crate::domain::{GateDecision, StageAction, StageKind, StepRecord};
-use crate::event::{EvalOwner, EvalPurpose, RunState, StageState, StepState};
+use crate::event::{EvalOwner, EvalPurpose, OverrulingOutcome, RunState, StageState, StepState};
 
 /// Origin of a skill that no step produced.
 const INITIAL: &str = "initial";
@@ -27,7 +27,10 @@ impl Standing {
         };
         let step = state.steps.iter().rfind(|step| step.at.step == last.at.step);
         let mut hash = step.map(|step| step.current_hash.as_str()).unwrap_or_default();
-        for stage in state.stages_of(epoch) {
+        for (place, stage) in state.stages.iter().enumerate().filter(|(_, stage)| stage.at.epoch == epoch) {
+            if let Some(now) = standing.overrule(state, last, place) {
+                hash = now;
+            }
             standing.rescore(state, stage);
             // An action may leave the text as it was: a region that is there already is not put in again.
             if stage.current_hash != hash {
@@ -35,6 +38,8 @@ impl Standing {
             }
             hash = &stage.current_hash;
         }
+        let stages = state.stages.iter().take_while(|stage| stage.at.epoch <= epoch).count();
+        standing.overrule(state, last, stages);
         Some(standing)
     }
 
@@ -51,6 +56,30 @@ impl Standing {
             standing.best_origin.clone_from(&standing.current_origin);
         }
         standing
+    }
+
+    /// Verdicts that people overruled between the last step, or the stage before the `place`-th, and that stage. Returns the
+    /// current skill after them.
+    fn overrule<'a>(&mut self, state: &'a RunState, last: &StepRecord, place: usize) -> Option<&'a str> {
+        let mut hash = None;
+        for (_, word) in state.overrides_at(last.at.step, place) {
+            if let OverrulingOutcome::Applied {
+                current_hash,
+                current_origin,
+                best_origin,
+                current_score,
+                best_score,
+                ..
+            } = &word.outcome
+            {
+                self.current_origin.clone_from(current_origin);
+                self.best_origin.clone_from(best_origin);
+                self.current_score = current_score.or(self.current_score);
+                self.best_score = Some(*best_score);
+                hash = Some(current_hash.as_str());
+            }
+        }
+        hash
     }
 
     /// The current skill as it was measured again before the stage's verdict.
@@ -100,6 +129,16 @@ pub(super) fn records(state: &RunState) -> impl DoubleEndedIterator<Item = &Step
 /// The current skill after a finished step and the stages that follow it; `None` while the step is under way.
 pub(super) fn skill_after<'a>(state: &'a RunState, step: &'a StepState) -> Option<&'a str> {
     step.record.as_ref()?;
-    let staged = state.stages.iter().rfind(|stage| stage.at.step == step.at.step);
+    let staged = state.stages.iter().enumerate().rfind(|(_, stage)| stage.at.step == step.at.step);
+    // After the last of these stages, or where there is none after all that came before the step.
+    let stages = match staged {
+        Some((place, _)) => place + 1,
+        None => state.stages.iter().filter(|stage| stage.at.step < step.at.step).count(),
+    };
+    let overruled = state.overrides_at(step.at.step, stages).next_back();
+    if let Some(hash) = overruled.and_then(|(_, word)| word.current_hash()) {
+        return Some(hash);
+    }
+    let staged = staged.map(|(_, stage)| stage);
     Some(staged.map_or(step.current_hash.as_str(), |stage| stage.current_hash.as_str()))
 }

@@ -8,7 +8,7 @@ use crate::domain::{
     failure_patterns,
 };
 use crate::event::{
-    Analysis, BatchProbe, EvalOwner, EvalPurpose, EvalState, ItemResult, RunState, StepState,
+    Analysis, BatchProbe, EvalOwner, EvalPurpose, EvalState, ItemResult, Overruling, RunState, StepState,
 };
 use crate::store::StoreError;
 
@@ -31,7 +31,7 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
         output.json(&file("ranked_edits.json"), &told)?;
     }
     if let Some(review) = &step.review {
-        let told = json!({
+        let mut told = json!({
             "mode": review.mode,
             "closed": review.closed,
             "timeout_s": review.timeout_s,
@@ -39,6 +39,9 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
             "edits": review.edits,
             "rejected": review.rejected,
         });
+        if !review.comments.is_empty() {
+            told["comments"] = json!(review.comments);
+        }
         output.json(&file("review.json"), &told)?;
     }
     if let Some(rewrite) = &step.rewrite {
@@ -58,6 +61,9 @@ pub(super) fn write(output: &Output, state: &RunState, step: &StepState) -> Resu
     }
     if let Some(gate) = &step.gate {
         output.json(&file("gate.json"), gate)?;
+    }
+    if let Some(word) = &step.overruling {
+        output.json(&file("override.json"), word)?;
     }
     if let Some(appendix) = &step.appendix {
         output.json(&file("appendix_notes.json"), appendix)?;
@@ -216,9 +222,19 @@ pub(super) fn record(step: &StepState) -> Option<Value> {
     }
     row.insert("timing".into(), timing(step));
     row.extend(fields);
+    // The record stays what the gate said.
+    if let Some(word) = &step.overruling {
+        row.insert("override".into(), overruled(word));
+    }
     let end = step.finished_at.unwrap_or(step.started_at);
     row.insert("wall_time_s".into(), seconds(end.saturating_sub(step.started_at)));
     Some(Value::Object(row))
+}
+
+/// A person's word over the gate, in a row of the history.
+fn overruled(word: &Overruling) -> Value {
+    let applied = word.current_hash().is_some();
+    json!({ "ruling": word.ruling, "by": word.by, "reason": word.reason, "applied": applied })
 }
 
 /// Seconds of each stage, from its start to the start of the next. Stages stream into each other, so work of a

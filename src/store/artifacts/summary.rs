@@ -9,7 +9,7 @@ use super::run::evaluation;
 use super::standing::{Standing, records};
 use super::step::seconds;
 use crate::domain::{Continued, GateScore, Origin, StepRecord, Usage, Verdict};
-use crate::event::{EvalPurpose, EvalState, LastOutcome, RunState, RunStatus};
+use crate::event::{EvalPurpose, EvalState, LastOutcome, RunState, RunStatus, StepState};
 
 pub(super) fn summary(state: &RunState, config: Map<String, Value>) -> Value {
     let baseline = match earlier(state) {
@@ -50,6 +50,7 @@ pub(super) fn summary(state: &RunState, config: Map<String, Value>) -> Value {
         "total_rejects": tally.rejects,
         "total_skips": tally.skips,
         "total_undecided": tally.undecided,
+        "total_overrides": state.steps.iter().filter(|step| overruled(step)).count(),
         "epoch_stats": epoch_stats(state),
         "baseline_test_hard": test.map(|test| test.base_hard),
         "baseline_test_soft": test.map(|test| test.base_soft),
@@ -64,6 +65,11 @@ pub(super) fn summary(state: &RunState, config: Map<String, Value>) -> Value {
         "total_wall_time_s": seconds(state.updated_at.saturating_sub(started_at) + earlier_ms as u64),
         "token_summary": token_summary(state),
     })
+}
+
+/// A person's word stands over the gate's.
+fn overruled(step: &StepState) -> bool {
+    step.overruling.as_ref().is_some_and(|word| word.current_hash().is_some())
 }
 
 /// What a continued run took over.

@@ -219,21 +219,24 @@ impl App {
             // Back to the grid.
         } else if self.search_in(focus).is_some() {
             self.search = None;
-            self.logs.found = None;
+            (self.logs.found, self.transcript.found) = (None, None);
         } else if self.filter_of(focus).is_some_and(|filter| !filter.is_empty()) {
-            self.set_filter(focus, String::new());
+            self.set_filter(focus, "");
         } else if focus == Pane::Patch && self.patch.line_mode.take().is_some() {
             // Out of the lines, back to the edits.
         } else if focus == Pane::Rollouts && self.rollouts.only.take().is_some() {
             self.rollouts.selected = None;
             self.focus(Pane::Patch);
+        } else if focus == Pane::Gate && std::mem::take(&mut self.gate.table) {
+            // Back to the summary.
         } else if self.arrangement.zoom {
             self.arrangement.zoom = false;
         } else {
             match focus {
                 Pane::Transcript => {
-                    self.focus(Pane::Rollouts);
+                    self.transcript.compared = None;
                     self.arrangement.main = Pane::Gate;
+                    self.focus(self.transcript.opened_from);
                 }
                 Pane::Steps => self.stage = None,
                 Pane::Runs if self.is_attached() => {
@@ -247,32 +250,37 @@ impl App {
     }
 
     /// The text that narrows down what a pane lists.
-    pub(in crate::tui) fn filter_of(&mut self, pane: Pane) -> Option<&mut String> {
+    pub(in crate::tui) fn filter_of(&self, pane: Pane) -> Option<&str> {
         match pane {
-            Pane::Runs => Some(&mut self.runs.filter),
-            Pane::Rollouts => Some(&mut self.rollouts.filter),
-            Pane::Curves => Some(&mut self.curves.filter),
-            Pane::Logs => Some(&mut self.logs.filter),
-            Pane::Config => Some(&mut self.config.filter),
+            Pane::Runs => Some(&self.runs.filter),
+            Pane::Rollouts => Some(self.rollouts.filter.text()),
+            Pane::Curves => Some(&self.curves.filter),
+            Pane::Logs => Some(&self.logs.filter),
+            Pane::Config => Some(&self.config.filter),
             Pane::Steps | Pane::Transcript | Pane::Patch | Pane::Gate | Pane::Machine | Pane::Overview => {
                 None
             }
         }
     }
 
-    pub(in crate::tui) fn set_filter(&mut self, pane: Pane, text: String) {
-        if let Some(filter) = self.filter_of(pane) {
-            *filter = text;
-        }
+    pub(in crate::tui) fn set_filter(&mut self, pane: Pane, text: &str) {
         match pane {
-            Pane::Rollouts => self.rollouts.selected = None,
-            Pane::Logs => self.logs.follow = true,
-            Pane::Config => self.config.cursor = 0,
             Pane::Runs => {
+                text.clone_into(&mut self.runs.filter);
                 self.runs.refilter(self.now);
                 self.runs.cursor = 0;
             }
-            _ => {}
+            Pane::Rollouts => self.filter_rollouts(text),
+            Pane::Curves => text.clone_into(&mut self.curves.filter),
+            Pane::Logs => {
+                text.clone_into(&mut self.logs.filter);
+                self.logs.follow = true;
+            }
+            Pane::Config => {
+                text.clone_into(&mut self.config.filter);
+                self.config.cursor = 0;
+            }
+            Pane::Steps | Pane::Transcript | Pane::Patch | Pane::Gate | Pane::Machine | Pane::Overview => {}
         }
     }
 
@@ -352,9 +360,12 @@ impl App {
             self.overlay = Some(Overlay::Prompt { title, hint, input: Input::of(&text), then });
             return;
         }
-        let Some(text) = self.filter_of(pane).map(|filter| filter.clone()) else { return };
+        let Some(text) = self.filter_of(pane).map(str::to_owned) else { return };
         let title = format!("Filter {}", pane.title().to_lowercase());
-        let hint = "part of the text · empty shows all";
+        let hint = match pane {
+            Pane::Rollouts => "words · pass fail missing running · group:train · -word not · empty shows all",
+            _ => "part of the text · empty shows all",
+        };
         self.overlay =
             Some(Overlay::Prompt { title, hint, input: Input::of(&text), then: Prompted::Filter(pane) });
     }
@@ -370,13 +381,14 @@ impl App {
 
     pub(in crate::tui) fn start_search(&mut self, pane: Pane, text: &str) {
         self.search = Pattern::of(text).map(|pattern| Search { pane, pattern, found: None });
-        self.logs.found = None;
+        (self.logs.found, self.transcript.found) = (None, None);
         self.go_to_match(true);
     }
 
     fn go_to_match(&mut self, forward: bool) {
         let found = match self.search.as_ref().map(|search| search.pane) {
             Some(Pane::Logs) => self.search_logs(forward),
+            Some(Pane::Transcript) => self.search_transcript(forward),
             _ => None,
         };
         if let Some(search) = &mut self.search {
@@ -396,6 +408,8 @@ impl App {
     fn copied_with_context(&self) -> String {
         match self.arrangement.focus {
             Pane::Logs => self.copied_page_of_logs(),
+            Pane::Rollouts | Pane::Transcript => self.copied_transcript(),
+            Pane::Gate => self.copied_evidence(),
             _ => self.copied_text(),
         }
     }

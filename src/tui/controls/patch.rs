@@ -98,7 +98,7 @@ pub enum Anchor {
 }
 
 /// Columns of the diff from which both sides have room.
-pub const SPLIT_FROM: u16 = 96;
+pub const SPLIT_FROM: u16 = 90;
 
 #[derive(Default)]
 pub struct PatchView {

@@ -48,6 +48,6 @@ impl App {
         self.stage = (next > 0).then(|| stages[next]);
         self.rollouts.selected = None;
         (self.patch.edit, self.patch.anchor) = (0, Anchor::Edit);
-        self.gate.scroll.top = 0;
+        (self.gate.scroll.top, self.gate.selected) = (0, 0);
     }
 }

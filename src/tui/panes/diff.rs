@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 
 use super::gate::Lines;
 use crate::plain::count;
-use crate::text::{DiffLine, Mark};
+use crate::text::{DiffLine, Grammars, Mark, Syntax};
 use crate::tui::app::App;
 use crate::tui::controls::patch::Anchor;
 use crate::tui::paint::{Canvas, Span, fitted, rows_of, span, spans_width, wrap_spans};
-use crate::tui::patch_doc::{CONTEXT, DocRow, PatchDoc, RowLayout};
+use crate::tui::patch_doc::{CONTEXT, DocRow, PatchDoc};
 use crate::tui::theme::Role;
 
 /// Columns of the line-number gutter.
@@ -18,6 +18,7 @@ pub(super) const GUTTER: usize = 8;
 /// One row of a diff as lines of the screen.
 struct Layout<'a> {
     doc: &'a PatchDoc,
+    grammars: Option<&'a Grammars>,
     columns: usize,
     /// The edit whose changes carry a bar.
     selected: Option<usize>,
@@ -36,7 +37,12 @@ pub(super) fn draw(
     let Some(rule) = rows.next() else { return };
     canvas.line(rule, &rule_words(app, doc, unchanged, selected, rule.width));
     let room = area.height as usize - 1;
-    let layout = Layout { doc, columns: area.width as usize, selected: Some(selected) };
+    let layout = Layout {
+        doc,
+        grammars: app.grammars.as_deref(),
+        columns: area.width as usize,
+        selected: Some(selected),
+    };
     let doc_rows = doc.rows(app.row_layout());
     let height = |row: &DocRow| layout.lines(row).len();
     // Where the last page begins.
@@ -61,9 +67,9 @@ pub(super) fn draw(
 }
 
 /// All of a diff, for a text that holds it.
-pub(super) fn lines(doc: &PatchDoc, rows: RowLayout, columns: usize) -> Lines {
-    let layout = Layout { doc, columns, selected: None };
-    doc.rows(rows).iter().flat_map(|row| layout.lines(row)).collect()
+pub(super) fn lines(app: &App, doc: &PatchDoc, columns: usize) -> Lines {
+    let layout = Layout { doc, grammars: app.grammars.as_deref(), columns, selected: None };
+    doc.rows(app.row_layout()).iter().flat_map(|row| layout.lines(row)).collect()
 }
 
 impl Layout<'_> {
@@ -100,7 +106,8 @@ impl Layout<'_> {
         let edits = self.doc.diff.group_at(place).and_then(|group| self.doc.group_edits.get(group));
         let mine = edits.zip(self.selected).is_some_and(|(edits, selected)| edits.contains(&selected));
         let bar = if mine { span(Role::Key, "▌") } else { span(Role::Faint, " ") };
-        let pieces = wrap_spans(&parts(line), columns.saturating_sub(GUTTER).max(1));
+        let syntax = self.grammars.map(|grammars| self.doc.syntax(grammars, line)).unwrap_or_default();
+        let pieces = wrap_spans(&painted(line, &syntax), columns.saturating_sub(GUTTER).max(1));
         let with_gutter = pieces.into_iter().enumerate().map(|(piece, spans)| {
             let mut out = vec![bar.clone()];
             out.extend(numbered(line.mark, number.filter(|_| piece == 0)));
@@ -163,6 +170,45 @@ pub(super) fn numbered(mark: Mark, number: Option<usize>) -> [Span; 2] {
     };
     let number = number.map_or("    ".to_owned(), |number| format!("{number:>4}"));
     [span(Role::Faint, format!("{number} ")), span(role, format!("{sign} "))]
+}
+
+/// A line with its syntax, where no change is to be seen: changed words, and lines that are new or gone as a whole,
+/// keep the roles of a diff.
+fn painted(line: &DiffLine, syntax: &[(Syntax, usize)]) -> Vec<Span> {
+    let refined = line.mark == Mark::Same || line.parts.iter().any(|(emphasised, _)| *emphasised);
+    let mut out = Vec::new();
+    let mut pieces = syntax.iter().copied();
+    let mut piece = pieces.next();
+    for ((emphasised, text), (role, _)) in line.parts.iter().zip(parts(line)) {
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let (kind, length) = piece.unwrap_or((Syntax::Text, rest.len()));
+            let Some((head, tail)) = rest.split_at_checked(length.min(rest.len())) else {
+                return parts(line);
+            };
+            let shown = if refined && !emphasised { syntax_role(kind).unwrap_or(role) } else { role };
+            out.push(span(shown, head));
+            piece = match length - head.len() {
+                0 => pieces.next(),
+                left => Some((kind, left)),
+            };
+            rest = tail;
+        }
+    }
+    out
+}
+
+fn syntax_role(kind: Syntax) -> Option<Role> {
+    match kind {
+        Syntax::Text => None,
+        Syntax::Heading => Some(Role::SynHeading),
+        Syntax::Strong => Some(Role::SynStrong),
+        Syntax::Code => Some(Role::SynCode),
+        Syntax::Keyword => Some(Role::SynKeyword),
+        Syntax::String => Some(Role::SynString),
+        Syntax::Comment => Some(Role::SynComment),
+        Syntax::Number => Some(Role::SynNumber),
+    }
 }
 
 pub(super) fn parts(line: &DiffLine) -> Vec<Span> {

@@ -2,9 +2,10 @@
 
 use ratatui::layout::Rect;
 
+use super::decisions::{History, overruled};
 use super::result::{final_words, result};
-use super::{frame, placeholder, verdict_mark, waiting_words};
-use crate::domain::{GateDecision, GateScore, StageKind, Verdict};
+use super::{frame, items, placeholder, verdict_mark, waiting_words};
+use crate::domain::{GateDecision, GateMetric, GateScore, StageKind, Verdict};
 use crate::event::{EvalPurpose, EvalState, ItemResult, StepState};
 use crate::plain::{STALE, bounded, bounded_gain, count, measured_part, score, signed, verdict_word};
 use crate::tui::app::App;
@@ -16,6 +17,9 @@ use crate::tui::theme::Role;
 pub(super) type Lines = Vec<Vec<Span>>;
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
+    if let Some(table) = app.item_table().filter(|_| app.gate.table) {
+        return items::draw(app, &table, area, canvas);
+    }
     let info = vec![span(Role::Dim, app.stage_name())];
     let decisions = app.state.steps.iter().filter(|step| step.gate.is_some()).count();
     let right = match decisions {
@@ -40,17 +44,20 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
             measurement(app, columns, &mut lines);
         }
     }
-    history(app, &mut lines);
-    if lines.is_empty() {
+    let history = History::of(app);
+    let total = lines.len() + history.len();
+    if total == 0 {
         let words = if app.state.info.is_none() { waiting_words(app) } else { "Nothing is measured yet." };
         app.gate.scroll.extent.set((0, 0));
         return placeholder(canvas, inner, &[words]);
     }
     let visible = inner.height as usize;
-    app.gate.scroll.extent.set((lines.len(), visible));
-    let top = app.gate.scroll.top.min(lines.len().saturating_sub(visible));
-    for (row, line) in rows_of(inner).zip(&lines[top..]) {
-        canvas.line(row, line);
+    app.gate.scroll.extent.set((total, visible));
+    let top = app.gate.scroll.top.min(total.saturating_sub(visible));
+    let evidence = lines.len();
+    let shown = lines.into_iter().skip(top).chain(history.from(top.saturating_sub(evidence)));
+    for (row, line) in rows_of(inner).zip(shown) {
+        canvas.line(row, &line);
     }
 }
 
@@ -139,7 +146,12 @@ fn measurement(app: &App, columns: usize, lines: &mut Lines) {
     let own = || app.evals_of(Stage::Step(step.at.step));
     if let Some(decision) = &step.gate {
         own().for_each(|eval| rescored(eval, lines));
-        return decided(&format!("step {}", step.at.step), decision, columns, lines);
+        if let Some(asked) = &step.overruling {
+            lines.extend(wrap_spans(&overruled(asked), columns));
+            lines.push(Vec::new());
+        }
+        decided(&format!("step {}", step.at.step), decision, columns, lines);
+        return repeated(app, lines);
     }
     let rescoring = own().find(|eval| eval.purpose == EvalPurpose::Rescore);
     if let Some(eval) = rescoring.filter(|_| step.eval.is_none()) {
@@ -163,6 +175,19 @@ fn measurement(app: &App, columns: usize, lines: &mut Lines) {
         }
         None => lines.extend(wrap_spans(&[span(Role::Dim, unmeasured(app, step))], columns)),
     }
+    lines.push(Vec::new());
+}
+
+/// Every measurement of the current skill: how far they are apart is what chance alone does.
+fn repeated(app: &App, lines: &mut Lines) {
+    let Some(table) = app.item_table() else { return };
+    let measured = app.measurements_of_current(table.sides);
+    if measured.len() < 2 {
+        return;
+    }
+    let numbers: Vec<String> = measured.iter().map(|gate| score(*gate)).collect();
+    let words = format!("current measured {}: {}", count(measured.len(), "time"), numbers.join(", "));
+    lines.push(vec![span(Role::Dim, words)]);
     lines.push(Vec::new());
 }
 
@@ -274,7 +299,13 @@ fn decided(what: &str, gate: &GateDecision, columns: usize, lines: &mut Lines) {
         span(Role::Dim, format!("  95 % interval{on}")),
     ]);
     lines.push(interval_line(gate.interval, dot, columns.min(64), role));
-    let mut small = format!("smallest visible gain {}", score(gate.smallest_visible_gain));
+    let metric = match gate.metric {
+        GateMetric::Hard => "hard",
+        GateMetric::Soft => "soft",
+        GateMetric::Mixed => "mixed",
+    };
+    let mut small =
+        format!("smallest visible gain {}   gate on {metric} scores", score(gate.smallest_visible_gain));
     if let Some(p) = gate.mid_p {
         small.push_str(&format!("   mid-p {p:.3}"));
     }
@@ -347,45 +378,6 @@ fn interval_line(interval: (f64, f64), delta: Option<f64>, columns: usize, role:
     }
     spans.push(span(Role::Faint, format!(" {}", score(reach))));
     spans
-}
-
-/// All decisions of the gate, newest first: those of steps by number, those of stages as `e2 slow`.
-fn history(app: &App, lines: &mut Lines) {
-    let state = &app.state;
-    let of_steps = state
-        .steps
-        .iter()
-        .filter_map(|step| Some((step.at.step, false, step.at.step.to_string(), step.gate.as_ref()?)));
-    let of_stages = state.stages.iter().filter_map(|done| {
-        let name = done.stage.name().split([' ', '-']).next().unwrap_or_default();
-        let decision = done.stage.candidate().1?;
-        Some((done.at.step, true, format!("e{} {name}", done.at.epoch), decision))
-    });
-    let mut decided: Vec<_> = of_steps.chain(of_stages).collect();
-    if decided.len() < 2 {
-        return;
-    }
-    decided.sort_by_key(|(step, staged, ..)| (*step, *staged));
-    let label = decided.iter().map(|(_, _, label, _)| label.len()).max().unwrap_or(0).max(4);
-    lines.push(vec![span(Role::Title, "decisions")]);
-    let head = format!("  {:<label$}    gate       Δ   interval            +    −   verdict", "step");
-    lines.push(vec![span(Role::Faint, head)]);
-    for (_, _, name, gate) in decided.into_iter().rev() {
-        let (glyph, role) = verdict_mark(gate.verdict);
-        let (number, delta) =
-            (bounded(&gate.candidate, gate.candidate.gate), bounded_gain(&gate.candidate, gate.current.gate));
-        let interval = format!("[{:>+6.3}, {:>+6.3}]", gate.interval.0, gate.interval.1);
-        let part = measured_part(&gate.candidate).map_or(String::new(), |part| format!(", {part}"));
-        lines.push(vec![
-            span(role, format!("{glyph} ")),
-            span(Role::Text, format!("{name:<label$} {number:>7}")),
-            span(role, format!(" {delta:>7}")),
-            span(Role::Dim, format!("   {interval}")),
-            span(Role::Good, format!(" {:>4}", gate.gained.len())),
-            span(Role::Bad, format!(" {:>4}", gate.lost.len())),
-            span(Role::Dim, format!("   {}{part}", verdict_word(gate.verdict))),
-        ]);
-    }
 }
 
 fn short(hash: &str) -> String {

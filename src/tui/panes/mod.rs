@@ -1,11 +1,14 @@
 //! One file per pane: each draws what the app holds into a rectangle and changes nothing.
 
 mod chart;
+mod comparison;
 mod config;
 mod curves;
+mod decisions;
 mod diff;
 mod edit_lines;
 mod gate;
+mod items;
 mod logs;
 mod machine;
 mod overview;
@@ -96,6 +99,29 @@ fn frame(
         canvas.line_right(Rect { x: rest.x + 2, width: rest.width - 2, ..rest }, right);
     }
     Rect { x: row.x, y: area.y + 1, width: row.width, height: area.height.saturating_sub(1) }
+}
+
+/// [`frame`] with the first pair of title halves that fits; the last where none does.
+fn titled(
+    app: &App,
+    pane: Pane,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+    mut choices: Vec<(Vec<Span>, Vec<Span>)>,
+) -> Rect {
+    let name = crate::text::width(pane.title()) + 12;
+    let fits = |(info, right): &(Vec<Span>, Vec<Span>)| {
+        name + spans_width(info) + spans_width(right) <= area.width as usize
+    };
+    let chosen = choices.iter().position(fits).unwrap_or(choices.len().saturating_sub(1));
+    let (info, right) = if choices.is_empty() { Default::default() } else { choices.swap_remove(chosen) };
+    frame(app, pane, area, canvas, info, &right)
+}
+
+/// What is left of an area under `rows` rows.
+fn below(area: Rect, rows: u16) -> Rect {
+    let rows = rows.min(area.height);
+    Rect { y: area.y + rows, height: area.height - rows, ..area }
 }
 
 /// A sentence in the place of content that is not there.

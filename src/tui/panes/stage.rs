@@ -128,7 +128,7 @@ fn change(app: &App, index: usize, columns: usize, lines: &mut Lines) {
         span(Role::Removed, format!("−{}", doc.diff.removed())),
     ]);
     app.patch.drawn_columns.set(columns as u16);
-    lines.extend(diff::lines(&doc, app.row_layout(), columns));
+    lines.extend(diff::lines(app, &doc, columns));
     lines.push(Vec::new());
 }
 

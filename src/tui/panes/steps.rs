@@ -3,6 +3,7 @@
 
 use ratatui::layout::Rect;
 
+use super::decisions::OVERRULED;
 use super::{frame, placeholder, waiting_words};
 use crate::domain::{EpochStage, StageAction, StageKind, UpdateMode, Verdict};
 use crate::event::{EvalState, StepState};
@@ -17,6 +18,8 @@ use crate::tui::theme::Role;
 
 /// From this inner width on a row also says the train score and the verdict.
 const WIDE: u16 = 70;
+/// Columns of the name of a step or stage.
+const NAME: usize = 8;
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let right = match &app.state.info {
@@ -32,7 +35,7 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     }
     let mut rows = rows_of(inner);
     let Some(head) = rows.next() else { return };
-    canvas.line(head, &[span(Role::Faint, "  step      select       Δ  kept")]);
+    canvas.line(head, &[span(Role::Faint, "  step    select      Δ kept")]);
     let selected = stages.iter().position(|stage| Some(*stage) == app.shown_stage()).unwrap_or(0);
     let first = window(selected, stages.len(), inner.height.saturating_sub(1) as usize);
     for (row, (index, stage)) in rows.zip(stages.iter().enumerate().skip(first)) {
@@ -40,7 +43,10 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         if inner.width >= WIDE {
             line.extend(detail(app, *stage));
         }
-        canvas.line(row, &line);
+        let used = canvas.line(row, &line);
+        // A column between, so that no number runs into the time.
+        let room = Rect { x: row.x + used + 1, width: row.width.saturating_sub(used + 1), ..row };
+        canvas.line_right(room, &[span(Role::Dim, spent(app, *stage))]);
         if index == selected {
             canvas.overlay_style(row, Role::Selection);
         }
@@ -53,8 +59,7 @@ fn detail(app: &App, stage: Stage) -> Vec<Span> {
         Stage::Between { epoch, kind } => return between_detail(app, epoch, kind),
         Stage::Baseline | Stage::FinalSelection | Stage::Test => return Vec::new(),
     };
-    let step = app.state.steps.iter().find(|step| step.at.step == number);
-    let Some(step) = step else { return Vec::new() };
+    let Some(step) = app.step(number) else { return Vec::new() };
     let Some(record) = &step.record else { return Vec::new() };
     let part = step.gate.as_ref().and_then(|gate| measured_part(&gate.candidate));
     vec![
@@ -62,6 +67,35 @@ fn detail(app: &App, stage: Stage) -> Vec<Span> {
         span(verdict_mark(record.action).1, format!("   {}", verdict_word(record.action))),
         span(Role::Dim, part.map_or(String::new(), |part| format!(", {part}"))),
     ]
+}
+
+/// How long a step or a stage between epochs took, or has taken so far.
+fn spent(app: &App, stage: Stage) -> String {
+    let (from, to) = match stage {
+        Stage::Step(number) => match app.step(number) {
+            Some(step) => (step.started_at, step.finished_at),
+            None => return String::new(),
+        },
+        Stage::Between { epoch, kind } => match app.found(epoch, kind) {
+            Some((_, done)) => (done.started_at, Some(done.finished_at)),
+            None => return String::new(),
+        },
+        Stage::Baseline | Stage::FinalSelection | Stage::Test => return String::new(),
+    };
+    // What an ended run left unfinished took until its end.
+    let until = to.unwrap_or(if app.ended() { app.state.updated_at } else { app.now });
+    brief(until.saturating_sub(from))
+}
+
+/// A time in three columns: `64s`, `12m`, `31h`, `4d`.
+fn brief(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0..100 => format!("{seconds}s"),
+        100..6_000 => format!("{}m", seconds / 60),
+        6_000..360_000 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
 }
 
 fn finished(app: &App) -> usize {
@@ -73,7 +107,11 @@ fn stage_line(app: &App, stage: Stage) -> Vec<Span> {
         Stage::Baseline => {
             let score = app.state.baseline_score;
             let mark = if score.is_some() { span(Role::Dim, "○ ") } else { span(Role::Active, "▸ ") };
-            vec![mark, span(Role::Text, format!("{:<9}", "baseline")), measured(score, progress(app, stage))]
+            vec![
+                mark,
+                span(Role::Text, format!("{:<NAME$}", "baseline")),
+                measured(score, progress(app, stage)),
+            ]
         }
         Stage::Between { epoch, kind } => between_line(app, epoch, kind),
         Stage::FinalSelection => final_line(app),
@@ -82,19 +120,19 @@ fn stage_line(app: &App, stage: Stage) -> Vec<Span> {
                 let progress = progress(app, stage);
                 return vec![
                     span(Role::Active, "▸ "),
-                    span(Role::Text, format!("{:<9}", "test")),
+                    span(Role::Text, format!("{:<NAME$}", "test")),
                     measured(None, progress),
                 ];
             };
             let role = if outcome.interval.0 > 0.0 { Role::Good } else { Role::Text };
             vec![
                 span(Role::Brand, "■ "),
-                span(Role::Strong, format!("{:<9}", "test")),
+                span(Role::Strong, format!("{:<NAME$}", "test")),
                 span(Role::Text, format!("{:>6.3}", outcome.best_hard)),
-                span(role, format!("{:>+8.3}", outcome.delta)),
+                span(role, format!("{:>+7.3}", outcome.delta)),
             ]
         }
-        Stage::Step(number) => match app.state.steps.iter().find(|step| step.at.step == number) {
+        Stage::Step(number) => match app.step(number) {
             Some(step) => step_line(app, step),
             None => Vec::new(),
         },
@@ -110,10 +148,11 @@ fn step_line(app: &App, step: &StepState) -> Vec<Span> {
         let score = bounded(&gate.candidate, gate.candidate.gate);
         let delta = bounded_gain(&gate.candidate, gate.current.gate);
         return vec![
-            span(role, format!("{glyph} ")),
-            span(Role::Text, format!("{number}      {score:>6}")),
-            span(role, format!("{delta:>8}")),
-            span(Role::Dim, format!("{:>6}", kept(step, gate.verdict.accepted()))),
+            span(role, glyph),
+            overruled_mark(step),
+            span(Role::Text, format!("{number:<NAME$}{score:>6}")),
+            span(role, format!("{delta:>7}")),
+            span(Role::Dim, format!("{:>5}", kept(step, gate.verdict.accepted()))),
             stale_mark(app, step),
         ];
     }
@@ -156,6 +195,11 @@ fn step_line(app: &App, step: &StepState) -> Vec<Span> {
     vec![span(role, mark), span(Role::Text, number), span(role, words)]
 }
 
+/// A person overruled the gate; what came of it is said in pane 5.
+fn overruled_mark(step: &StepState) -> Span {
+    span(Role::Warn, if step.overruling.is_some() { OVERRULED } else { " " })
+}
+
 /// The step's appendix notes changed the skill after its score was measured.
 fn stale_mark(app: &App, step: &StepState) -> Span {
     let newest = app.state.steps.last().is_some_and(|last| last.at == step.at);
@@ -168,13 +212,13 @@ fn final_line(app: &App) -> Vec<Span> {
     let Some((score, promoted)) = &app.state.final_selection else {
         return vec![
             span(Role::Active, "▸ "),
-            span(Role::Text, format!("{:<9}", "final")),
+            span(Role::Text, format!("{:<NAME$}", "final")),
             measured(None, progress(app, Stage::FinalSelection)),
         ];
     };
     let (mark, words) =
         if *promoted { (span(Role::Good, "★ "), "  new best") } else { (span(Role::Dim, "○ "), "") };
-    vec![mark, span(Role::Text, format!("{:<9}{:>6.3}", "final", score.gate)), span(Role::Good, words)]
+    vec![mark, span(Role::Text, format!("{:<NAME$}{:>6.3}", "final", score.gate)), span(Role::Good, words)]
 }
 
 fn between_line(app: &App, epoch: u32, kind: StageKind) -> Vec<Span> {
@@ -191,8 +235,8 @@ fn between_line(app: &App, epoch: u32, kind: StageKind) -> Vec<Span> {
         (_, Some(decision)) => {
             let score = bounded(&decision.candidate, decision.candidate.gate);
             let delta = bounded_gain(&decision.candidate, decision.current.gate);
-            line.push(span(Role::Text, format!("{:<9}{score:>6}", short_name(kind))));
-            line.push(span(role, format!("{delta:>8}")));
+            line.push(span(Role::Text, format!("{:<NAME$}{score:>6}", short_name(kind))));
+            line.push(span(role, format!("{delta:>7}")));
         }
         (EpochStage::SlowUpdate(found), None) if !found.pairs.is_empty() => {
             let [improved, regressed, ..] = pair_counts(&found.pairs);
@@ -228,7 +272,7 @@ fn short_name(kind: StageKind) -> &'static str {
     match kind {
         StageKind::SlowUpdate => "slow",
         StageKind::MetaSkill => "meta",
-        StageKind::MetaReflect => "meta-refl",
+        StageKind::MetaReflect => "meta-ref",
     }
 }
 
