@@ -259,6 +259,7 @@ impl Board {
             | Event::ConfigChanged { .. }
             | Event::ReviewCommented { .. }
             | Event::OverrideRequested { .. }
+            | Event::OverrideLapsed { .. }
             | Event::RetuneRequested { .. }
             | Event::RolloutCancelled { .. }
             | Event::RolloutRequeued { .. }
