@@ -12,7 +12,7 @@ use crate::engine::{self, Continuation, RunService, now_ms};
 use crate::event::Record;
 use crate::store::foreign::ForeignRun;
 use crate::store::{RunDir, atomic_write, fold_run};
-use crate::tui::{self, Exit, Identity, Options, Services, Wishes};
+use crate::tui::{self, Exit, Identity, Options, Services, Settings, Wishes};
 
 /// Writes the resolved configuration into a run folder; its host reads it from there.
 pub fn write_config(run: &RunDir, config: &Config) -> Result<(), Failure> {
@@ -101,6 +101,8 @@ pub async fn workbench(
     read_only: bool,
     wishes: Wishes,
 ) -> Result<(), Failure> {
+    // Said before the terminal is taken.
+    Settings::load(&wishes).map_err(|error| Failure::usage(error.to_string()))?;
     let identity = identity(read_only);
     let options = Options { identity, wishes, services, run_dir: run_dir.map(Path::to_owned) };
     match tui::run(connection, options).await {
