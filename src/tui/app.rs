@@ -118,8 +118,8 @@ pub struct App {
     pub attached: Option<PathBuf>,
     pub last_seq: u64,
     pub clients: Vec<Client>,
-    /// The fold of the journal so far, while a glance at its end is shown.
-    history: Option<RunState>,
+    /// The fold of the journal so far and its numbers, while a glance at its end is shown.
+    history: Option<(RunState, Board)>,
     pub live: LiveBoard,
     pub lines: JournalLines,
     /// The numbers of the run.
@@ -400,8 +400,9 @@ impl App {
             }
             HostLine::Glance(state) => {
                 if self.state.seq == 0 {
+                    self.board = Board::at_a_glance(&state);
                     self.state = *state;
-                    self.history = Some(RunState::default());
+                    self.history = Some(Default::default());
                     self.stain(Dirty::Input);
                     return self.arrive();
                 }
@@ -428,26 +429,26 @@ impl App {
 
     /// Folds a record into the history behind the glance; the whole takes the glance's place once it is as far.
     fn read_history(&mut self, record: &Record) {
-        let Some(history) = &mut self.history else { return };
+        let Some((history, board)) = &mut self.history else { return };
         history.apply(record);
-        self.board.hear(record);
+        board.hear(record);
         self.lines.hear(record, self.last_seq);
         if history.seq >= self.state.seq
             && let Some(whole) = self.history.take()
         {
-            self.state = whole;
+            (self.state, self.board) = whole;
             self.stain(Dirty::Input);
         }
     }
 
     /// The last record that was folded; of the history while that is read.
     pub fn read_seq(&self) -> u64 {
-        self.history.as_ref().unwrap_or(&self.state).seq
+        self.history.as_ref().map_or(self.state.seq, |(history, _)| history.seq)
     }
 
     /// How much of the history behind the glance has been read, in [0, 1].
     pub fn history_read(&self) -> Option<f64> {
-        let history = self.history.as_ref()?;
+        let (history, _) = self.history.as_ref()?;
         Some(history.seq as f64 / self.state.seq.max(1) as f64)
     }
 

@@ -137,6 +137,49 @@ fn a_metric_tick_is_at_most_400_bytes_on_average() {
 }
 
 #[test]
+fn a_metric_of_four_charts_is_at_most_400_bytes_on_average() {
+    for keys in ["6", "6>>", "6z", "6\n"] {
+        let mut rig = Rig::new(played(SIZE, &fixture::numbers::trained(300)));
+        for one in keys.chars() {
+            match one {
+                '\n' => drop(key(&mut rig.app, KeyCode::Enter)),
+                one => drop(press(&mut rig.app, &one.to_string())),
+            }
+        }
+        rig.frame();
+        let news = fixture::numbers::trained(400);
+        let mut ticks = 0;
+        let mut total = 0;
+        // Not the events beside them: a step that begins moves the whole list of steps.
+        let measured = |record: &&Record| matches!(record.event, Event::Metric { .. });
+        for record in news.records.iter().skip(rig.app.state.seq as usize).filter(measured) {
+            let record = Record { seq: rig.app.state.seq + 1, ..record.clone() };
+            hear(&mut rig.app, HostLine::Event(Box::new(record)));
+            total += rig.frame().1;
+            ticks += 1;
+        }
+        assert!(ticks > 90);
+        println!("{keys:?}: {} bytes", total / ticks);
+        assert!(total / ticks <= 400, "{keys:?}: {} bytes", total / ticks);
+    }
+}
+
+#[test]
+fn a_machine_sample_is_at_most_400_bytes_on_average() {
+    let mut rig = Rig::new(played(SIZE, &fixture::numbers::sampled(8)));
+    press(&mut rig.app, "7");
+    rig.frame();
+    let mut total = 0;
+    for moment in 0..100 {
+        rig.app.update(Msg::Tick(rig.app.now + 2_000));
+        hear(&mut rig.app, HostLine::Live(Live::Machine(fixture::numbers::machine(8, moment))));
+        total += rig.frame().1;
+    }
+    println!("{} bytes", total / 100);
+    assert!(total / 100 <= 400, "{} bytes", total / 100);
+}
+
+#[test]
 fn a_log_line_is_at_most_1300_bytes() {
     let mut rig = Rig::new(played(SIZE, &fixture::two_steps()));
     press(&mut rig.app, "8");

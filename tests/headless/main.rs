@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod bad_inputs;
+mod comparisons;
 mod foreign;
 mod evals;
 mod imports;

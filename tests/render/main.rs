@@ -5,6 +5,7 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod curves;
 mod imported;
 mod review;
 mod stages;
