@@ -12,6 +12,9 @@ use crate::plain::{count, duration, tokens};
 use crate::text::truncate;
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
+    if let Some(mark) = app.busy_mark() {
+        canvas.line(Rect { width: 1, ..area }, &[span(Role::Active, mark)]);
+    }
     let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     let (left, right) = fitting(app, area.width as usize);
     let used = canvas.line(area, &left);

@@ -81,6 +81,8 @@ pub enum Chosen {
     Ruling { at: StepRef },
     /// A built-in theme.
     Theme,
+    /// A subject and a format.
+    Export,
     /// The new value of a setting: one of the words.
     Setting { key: &'static str, words: &'static [&'static str] },
 }

@@ -218,7 +218,7 @@ impl App {
         } else if spec.steers && self.ended() {
             "the run has ended".to_owned()
         } else {
-            "nothing here to do that to".to_owned()
+            "nothing for it here".to_owned()
         })
     }
 

@@ -7,6 +7,7 @@ mod place;
 #[path = "../support/pty.rs"]
 #[allow(dead_code)]
 mod pty;
+mod screen;
 mod ssh;
 mod workbench;
 

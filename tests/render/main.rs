@@ -12,6 +12,7 @@ mod listing;
 mod shell;
 mod review;
 mod stages;
+mod themes;
 
 use client::{app, buffer, hear, key, played, press, text, welcome};
 use fixture::Tape;

@@ -11,6 +11,7 @@ mod listing;
 mod curves;
 mod gate;
 mod logs;
+mod news;
 mod random;
 mod shell;
 mod review;
