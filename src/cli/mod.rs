@@ -7,6 +7,7 @@ mod bridge;
 mod compare;
 mod ctl;
 mod doctor;
+mod dump;
 mod eval;
 mod failure;
 mod foreground;

@@ -25,6 +25,7 @@ use super::keymap::Keymap;
 use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
+use super::news::shown_in;
 use super::overlay::Overlay;
 use super::search::Search;
 use super::services::Told;
@@ -346,12 +347,16 @@ impl App {
         let second = self.clock_runs().then(|| 1000 - self.now % 1000);
         let toast = self.toast.as_ref().map(|toast| toast.until.saturating_sub(self.now).max(1));
         let look = self.next_look().map(|due| due.saturating_sub(self.now).max(1));
-        second.into_iter().chain(toast).chain(look).min()
+        second.into_iter().chain(toast).chain(look).chain(self.next_step()).min()
     }
 
     fn tick(&mut self, now: u64) {
         let new_second = now / 1000 != self.now / 1000;
+        let step = self.next_step().is_some_and(|wait| self.now + wait <= now);
         self.now = now;
+        if step {
+            self.stain(Dirty::Data);
+        }
         if new_second && self.clock_runs() {
             self.stain(Dirty::Data);
         }
@@ -379,7 +384,14 @@ impl App {
     }
 
     fn host_line(&mut self, line: HostLine) -> Vec<Effect> {
-        self.stain(Dirty::Data);
+        let shown = shown_in(&line);
+        // After the line is heard: what it shows may have come with it.
+        let effects = self.hear(line);
+        self.stain_panes(shown);
+        effects
+    }
+
+    fn hear(&mut self, line: HostLine) -> Vec<Effect> {
         match line {
             HostLine::Welcome { run, run_dir, last_seq, .. } => {
                 self.link = Link::Up;
@@ -397,8 +409,6 @@ impl App {
             }
             HostLine::Event(record) => return self.record(&record),
             HostLine::Live(live) => {
-                // Deltas of calls that are not on the screen change nothing there, but telling which are costs
-                // more than a frame that turns out equal: equal frames are not sent.
                 if matches!(live, Live::Throughput { .. })
                     && matches!(self.state.status, RunStatus::Ended { .. })
                 {
