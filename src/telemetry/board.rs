@@ -9,7 +9,8 @@ use super::series::{Moment, Series};
 use crate::domain::{MachineSample, Origin, Rollout, StepRecord, Usage};
 use crate::event::{EvalPurpose, Event, ItemResult, Live, LogLevel, Record, RunState};
 
-/// Points kept of all series together, about 90 bytes each. The longest series is thinned out beyond that.
+/// Points kept of all series together, 80 bytes each and up to twice that in reserve: some 170 MB at the very most. The
+/// longest series is thinned out beyond that.
 const MOST_POINTS: usize = 1 << 20;
 /// Series kept; what comes under more names is counted only.
 const MOST_SERIES: usize = 256;

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::domain::MachineSample;
 use crate::event::{Event, Live};
 
 /// Raw reply text kept per call: what a screen can show of its end.
@@ -80,8 +79,6 @@ pub struct LiveBoard {
     /// (Unix milliseconds, tokens per second).
     pub throughput: VecDeque<(u64, f64)>,
     pub in_flight: usize,
-    /// (Unix milliseconds, sample).
-    pub machine: VecDeque<(u64, MachineSample)>,
 }
 
 impl LiveBoard {
@@ -136,12 +133,8 @@ impl LiveBoard {
                 self.throughput.push_back((now, tokens_per_s));
                 self.in_flight = in_flight;
             }
-            Live::Machine(sample) => {
-                if self.machine.len() == SAMPLES {
-                    self.machine.pop_front();
-                }
-                self.machine.push_back((now, sample));
-            }
+            // The board of numbers keeps these.
+            Live::Machine(_) => {}
         }
     }
 
