@@ -77,7 +77,7 @@ impl Story {
             .iter()
             .filter_map(|(edit, decision)| match decision {
                 Decision::Reject { .. } => None,
-                Decision::Amend { content, .. } => Some(Edit { content: content.clone(), ..edit.clone() }),
+                Decision::Amend { content, .. } => Some(edit.amended(content)),
                 Decision::Accept | Decision::Undecided => Some(edit.clone()),
             })
             .collect();
@@ -184,6 +184,17 @@ fn a_line_changed_twice_has_its_history() {
     let (changed, origin) = line(&told, "Answer with the capital city alone.");
     assert_eq!((origin.at.step, changed.earlier.as_slice()), (2, &[0, 1][..]));
     assert_eq!(line(&told, "Nothing like it at all").0.earlier, [0usize; 0]);
+}
+
+#[test]
+fn an_amended_deletion_is_the_reviewers_and_so_is_what_follows() {
+    let cut = Edit { op: EditOp::Delete, target: "- a\n- b\n".into(), ..append("") };
+    let keeps = Decision::Amend { content: "- b\n".into(), reason: String::new() };
+    let told = Story::of("# T\n- a\n- b\n")
+        .step(&[(cut, keeps), (append("- c"), Decision::Accept)], Verdict::AcceptNewBest)
+        .told();
+    let edit = told.lines.iter().rev().find_map(|line| told.origins[line.origin].edit.as_ref()).unwrap();
+    assert_eq!((edit.number, edit.amended, edit.reviewer.as_ref()), (2, false, Some(&Author("ann".into()))));
 }
 
 #[test]

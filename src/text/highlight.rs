@@ -191,7 +191,6 @@ fn kind_of(scopes: &ScopeStack) -> Syntax {
 #[cfg(test)]
 mod tests {
     use std::sync::LazyLock;
-    use std::time::Instant;
 
     use super::*;
 
@@ -253,28 +252,5 @@ mod tests {
         assert!(Highlighted::new(&"x".repeat(5_000)).line(&GRAMMARS, 0).is_empty());
         let odd = Highlighted::new("```no-such-language\nx = 1\n```\n");
         assert_eq!(odd.line(&GRAMMARS, 1), [(Syntax::Code, 6)]);
-    }
-
-    #[test]
-    #[ignore = "prints times"]
-    fn times() {
-        let began = Instant::now();
-        let grammars = Grammars::load();
-        eprintln!("load {:?}", began.elapsed());
-        let page = "- be **short** and use `code` in [every](x) answer of *yours*\n".repeat(40);
-        for (name, text) in [
-            ("page", page),
-            ("stars", "*".repeat(LINE)),
-            ("brackets", "[".repeat(LINE)),
-            ("ticks", "`".repeat(LINE - 3)),
-            ("tags", "<a ".repeat(LINE / 3)),
-            ("mixed", "*[_`<!".repeat(LINE / 6)),
-            ("stars and words", "**a *b ".repeat(LINE / 7)),
-            ("hostile block", format!("{}\n", "*[_`".repeat(LINE / 5)).repeat(BLOCK)),
-        ] {
-            let began = Instant::now();
-            Highlighted::new(&text).line(&grammars, 0);
-            eprintln!("{name}: {:?}", began.elapsed());
-        }
     }
 }

@@ -79,6 +79,8 @@ fn lines_and_groups_are_left_out_and_taken_again() {
     key(&mut app, KeyCode::Esc);
     assert!(app.patch.line_mode.is_none());
     assert_eq!(app.arrangement.focus, Pane::Patch);
+    press(&mut app, "Vs");
+    assert!(app.patch.line_mode.is_none(), "both columns are about the whole diff");
 }
 
 #[test]

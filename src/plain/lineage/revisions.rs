@@ -283,7 +283,10 @@ fn reviewed(review: &ReviewState, place: usize) -> (Option<crate::domain::Author
     let mut found = None;
     for kept in &review.kept[..=place.min(review.kept.len().saturating_sub(1))] {
         found = slots.find(|slot| match &slot.decision {
-            Decision::Amend { content, .. } => slot.edit.op == kept.op && *content == kept.content,
+            Decision::Amend { content, .. } => {
+                let applied = slot.edit.amended(content);
+                (applied.op, &applied.target, &applied.content) == (kept.op, &kept.target, &kept.content)
+            }
             Decision::Accept | Decision::Undecided => slot.edit == *kept,
             Decision::Reject { .. } => false,
         });

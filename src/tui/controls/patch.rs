@@ -128,6 +128,10 @@ pub struct PatchView {
 
 impl App {
     pub(in crate::tui) fn act_patch(&mut self, action: PatchAction) -> Vec<Effect> {
+        if matches!(action, PatchAction::FoldContext | PatchAction::Split | PatchAction::Whitespace) {
+            // They are about the whole diff.
+            self.patch.line_mode = None;
+        }
         match action {
             PatchAction::NextEdit => self.select_edit(self.patch.edit.saturating_add(1)),
             PatchAction::PreviousEdit => self.select_edit(self.patch.edit.saturating_sub(1)),
