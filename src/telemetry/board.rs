@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use super::series::{Moment, Series};
 use crate::domain::{MachineSample, Origin, Rollout, StepRecord, Usage};
-use crate::event::{EvalPurpose, Event, ItemResult, Live, LogLevel, Record};
+use crate::event::{EvalPurpose, Event, ItemResult, Live, LogLevel, Record, RunState};
 
 /// Points kept of all series together, about 90 bytes each. The longest series is thinned out beyond that.
 const MOST_POINTS: usize = 1 << 20;
@@ -105,6 +105,29 @@ pub struct Board {
 }
 
 impl Board {
+    pub fn named(run: &str) -> Self {
+        Self { run: shortened(run), ..Self::default() }
+    }
+
+    /// The numbers that a state has kept: what to show while the journal is still being read.
+    pub fn at_a_glance(state: &RunState) -> Self {
+        let mut board = Self::default();
+        let Some(info) = &state.info else { return board };
+        (board.began, board.run, board.planned_steps) =
+            (info.started_at, shortened(&info.name), info.plan.total_steps);
+        board.best_hash.clone_from(&state.best_hash);
+        if let Some(baseline) = state.baseline_score {
+            board.scores(Some(baseline), Some(baseline));
+        }
+        for step in &state.steps {
+            let Some(record) = &step.record else { continue };
+            board.now.time = step.finished_at.unwrap_or_default().saturating_sub(info.started_at) as f64;
+            board.now.tokens += tokens_of(record);
+            board.step_finished(record);
+        }
+        board
+    }
+
     pub fn series(&self, name: &str) -> Option<&Series> {
         self.series.get(name)
     }
@@ -248,8 +271,8 @@ impl Board {
             | Event::SkillUpdated { .. }
             | Event::AppendixUpdated { .. }
             | Event::GateDecided { .. }
-            | Event::RetuneApplied { .. }
             | Event::OverrideLapsed { .. }
+            | Event::RetuneApplied { .. }
             | Event::TestFinished { .. }
             | Event::HostStarted { .. }
             | Event::EditDecided { .. }
@@ -260,7 +283,6 @@ impl Board {
             | Event::ConfigChanged { .. }
             | Event::ReviewCommented { .. }
             | Event::OverrideRequested { .. }
-            | Event::OverrideLapsed { .. }
             | Event::RetuneRequested { .. }
             | Event::RolloutCancelled { .. }
             | Event::RolloutRequeued { .. }
@@ -322,8 +344,7 @@ impl Board {
         self.edits.1 += if record.action.accepted() { applied as f64 } else { 0.0 };
         self.push(names::EDITS_PROPOSED, self.edits.0);
         self.push(names::EDITS_KEPT, self.edits.1);
-        let spent = record.tokens.values().map(|usage| usage.prompt_tokens + usage.completion_tokens);
-        self.push(names::TOKENS, spent.sum::<u64>() as f64);
+        self.push(names::TOKENS, tokens_of(record));
     }
 
     fn scores(&mut self, current: Option<f64>, best: Option<f64>) {
@@ -388,6 +409,10 @@ impl Board {
             self.points = self.series.values().map(Series::len).sum();
         }
     }
+}
+
+fn tokens_of(record: &StepRecord) -> f64 {
+    record.tokens.values().map(|usage| usage.prompt_tokens + usage.completion_tokens).sum::<u64>() as f64
 }
 
 fn shortened(text: &str) -> String {

@@ -388,7 +388,7 @@ impl App {
             }
             HostLine::Glance(state) => {
                 if self.state.seq == 0 {
-                    self.state = *state;
+                    self.take_state(*state);
                     self.history = Some(RunState::default());
                     self.stain(Dirty::Input);
                     return self.arrive();
@@ -425,7 +425,7 @@ impl App {
         if history.seq >= self.state.seq
             && let Some(whole) = self.history.take()
         {
-            self.state = whole;
+            self.take_state(whole);
             self.stain(Dirty::Input);
         }
     }
