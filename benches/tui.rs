@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use planish::domain::{Author, GateMetric, StepRecord, StepRef, TokenUsage, Verdict};
 use planish::event::{Event, HostLine, ItemResult, Live, PROTOCOL, Record, StepState};
+use planish::telemetry::Board;
 use planish::tui::{App, ClientEvent, Depth, Identity, Msg, Screen, Theme, draw};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -20,6 +21,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_planish");
 const SIZE: (u16, u16) = (120, 40);
 const STREAMS: usize = 64;
 const ROLLOUTS: usize = 100_000;
+/// Points of each of four curves.
+const POINTS: u64 = 100_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let starts = sorted(20, || {
@@ -42,8 +45,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     stream(&mut app, &theme)?;
     scroll(&theme)?;
+    charts(&theme)?;
     for steps in [1_000, 10_000, 100_000, 1_000_000] {
         app.state.steps = (1..=steps).map(finished_step).collect();
+        app.board = board_of(&app.state.steps);
         let mut screen = Screen::new(Count::default());
         let draws = sorted(5, || {
             screen.repaint();
@@ -53,6 +58,58 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("frame with {steps:>7} steps    {:>9.2} ms (median)", draws[2]);
     }
     Ok(())
+}
+
+/// The four curves of a long run: from the arrival of one more point of each to the frame's bytes.
+fn charts(theme: &Theme) -> Result<(), Box<dyn Error>> {
+    for points in [1_000, 10_000, POINTS, 1_000_000] {
+        let mut app = app_of(support::records(2));
+        let (_, seconds) = timed(|| (1..=points).for_each(|step| app.board.hear(&metrics(step))));
+        println!("{points:>7} x 4 points heard    {:>9.0} ns a point", seconds * 1e9 / (points * 4) as f64);
+        for (what, keys) in
+            [("four charts", "6z"), ("smoothed, crosshair", "6zSi"), ("zoomed 1/64", "6z>>>>>>")]
+        {
+            let mut app = app_of(support::records(2));
+            (1..=points).for_each(|step| app.board.hear(&metrics(step)));
+            keys.chars().for_each(|letter| drop(app.update(key(letter))));
+            let mut screen = Screen::new(Count::default());
+            screen.draw(SIZE, |buf| draw(&app, theme, buf))?;
+            let mut step = points;
+            let frames = sorted(200, || {
+                step += 1;
+                let record = Record { seq: app.state.seq + 1, ..metrics(step) };
+                let began = Instant::now();
+                app.update(Msg::Client(ClientEvent::Line(HostLine::Event(Box::new(record)))));
+                screen.draw(SIZE, |buf| draw(&app, theme, buf))?;
+                Ok::<_, std::io::Error>(began.elapsed().as_secs_f64() * 1e3)
+            })?;
+            println!(
+                "{what:<20}{points:>8} {:>9.2} ms median, {:.2} ms worst of 200 (target 2)",
+                frames[100], frames[199]
+            );
+        }
+    }
+    Ok(())
+}
+
+/// One step of a program that measures four numbers.
+fn metrics(step: u64) -> Record {
+    let x = step as f64;
+    let values =
+        [("kl", x / 1e6), ("loss", 1.0 / x), ("reward", (x / 700.0).sin()), ("noise", (x * 7.7).cos())];
+    let values = values.map(|(name, value)| (name.to_owned(), value)).into();
+    Record { seq: 0, at: 1_760_000_000_000 + step * 1000, event: Event::Metric { step: Some(step), values } }
+}
+
+fn board_of(steps: &[StepState]) -> Board {
+    let mut board = Board::default();
+    for step in steps {
+        let Some(record) = step.record.clone() else { continue };
+        let record = Box::new(record);
+        let event = Event::StepFinished { record, current_hash: String::new(), best_hash: String::new() };
+        board.hear(&Record { seq: 0, at: 1_760_000_000_000 + u64::from(step.at.step) * 1000, event });
+    }
+    board
 }
 
 /// A key arrives behind a delta of each stream: from the first message to the frame's bytes.

@@ -12,7 +12,7 @@ use crate::engine::{self, Continuation, RunService, now_ms};
 use crate::event::Record;
 use crate::store::foreign::ForeignRun;
 use crate::store::{RunDir, atomic_write, fold_run};
-use crate::tui::{self, Exit, Identity, Options, Services, Wishes};
+use crate::tui::{self, Exit, Identity, Options, Services, Settings, Wishes};
 
 /// Writes the resolved configuration into a run folder; its host reads it from there.
 pub fn write_config(run: &RunDir, config: &Config) -> Result<(), Failure> {
@@ -86,6 +86,12 @@ fn usage(error: anyhow::Error) -> Failure {
     Failure::usage(format!("{error:#}"))
 }
 
+/// Who uses this client.
+pub fn identity(read_only: bool) -> Identity {
+    let client_id = format!("tui-{}-{}", std::process::id(), now_ms());
+    Identity { name: author_here(), read_only, client_id }
+}
+
 /// Runs the workbench on a connection, or without one on the list of runs, until the user leaves it. `run_dir`: folder of
 /// the connection's run, if it is on this machine.
 pub async fn workbench(
@@ -95,8 +101,9 @@ pub async fn workbench(
     read_only: bool,
     wishes: Wishes,
 ) -> Result<(), Failure> {
-    let client_id = format!("tui-{}-{}", std::process::id(), now_ms());
-    let identity = Identity { name: author_here(), read_only, client_id };
+    // Said before the terminal is taken.
+    Settings::load(&wishes).map_err(|error| Failure::usage(error.to_string()))?;
+    let identity = identity(read_only);
     let options = Options { identity, wishes, services, run_dir: run_dir.map(Path::to_owned) };
     match tui::run(connection, options).await {
         Ok(Exit::Left { run, ended: false }) => {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::dump::{Dump, dump};
 use super::locate::Root;
 use super::present::{View, present};
 use super::run::{Viewing, attach, options};
@@ -24,26 +25,36 @@ pub struct Args {
     plain: bool,
     #[command(flatten)]
     screen: Screen,
+    #[command(flatten)]
+    dump: Dump,
 }
 
 pub async fn run(args: Args) -> Result<u8, Failure> {
-    let view = View::choose(args.plain, false);
+    let view = if args.dump.file.is_some() { View::Workbench } else { View::choose(args.plain, false) };
+    let read_only = args.read_only || args.dump.file.is_some();
     let viewing = Viewing { screen: args.screen.clone(), ..Viewing::default() };
     let far = args.run.as_deref().and_then(Target::parse_ssh).transpose()?;
     if let Some(target) = far {
         let services = Arc::new(Here::new(&args.root.path, Some(target.clone())));
-        let connection = open(target, options(view, args.read_only)).await?;
+        let connection = open(target, options(view, read_only)).await?;
+        if let Some(file) = &args.dump.file {
+            return dump(connection, None, file, &args.dump, &args.screen).await;
+        }
         return present(connection, view, None, services, args.read_only, &viewing).await;
     }
     let run = match &args.run {
         Some(run) => args.root.find(run)?,
         None => match args.root.latest() {
-            Err(_) if view == View::Workbench && args.root.is_empty() => {
+            Err(_) if view == View::Workbench && args.dump.file.is_none() && args.root.is_empty() => {
                 return home(&args.root, args.read_only, &args.screen).await;
             }
             run => run?,
         },
     };
+    if let Some(file) = &args.dump.file {
+        let connection = open(Target::Folder(run.path().to_owned()), options(view, true)).await?;
+        return dump(connection, Some(run.path()), file, &args.dump, &args.screen).await;
+    }
     attach(run.path(), &args.root.path, view, args.read_only, &viewing).await
 }
 

@@ -4,8 +4,10 @@
 mod assembly;
 mod attach;
 mod bridge;
+mod compare;
 mod ctl;
 mod doctor;
+mod dump;
 mod eval;
 mod failure;
 mod foreground;
@@ -77,6 +79,8 @@ enum Command {
     Eval(eval::Args),
     /// What a run came to, and where each line of its best skill came from
     Report(report::Args),
+    /// Runs side by side: scores with intervals, and where their configurations differ
+    Compare(compare::Args),
     /// Check that this machine has what planish needs
     Doctor(doctor::Args),
     /// Print every configuration key with its type, default and meaning
@@ -114,6 +118,7 @@ pub fn main() -> ExitCode {
         Command::Import(args) => import::run(&args),
         Command::Eval(args) => block_on(eval::run(args)),
         Command::Report(args) => report::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),
         Command::Keys(args) => keys::run(&args),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::dump::{Dump, dump};
 use super::locate::Root;
 use super::present::{View, present};
 use super::run::Viewing;
@@ -33,6 +34,8 @@ pub struct Args {
     plain: bool,
     #[command(flatten)]
     screen: Screen,
+    #[command(flatten)]
+    dump: Dump,
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -53,6 +56,10 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
             ("demo".to_owned(), tail.records)
         }
     };
+    if let Some(file) = &args.dump.file {
+        let connection = client::replay(name, records, f64::INFINITY, false);
+        return dump(connection, None, file, &args.dump, &args.screen).await;
+    }
     let view = View::choose(args.plain, false);
     let viewing = Viewing { screen: args.screen.clone(), ..Viewing::default() };
     let connection = client::replay(name, records, args.speed, view == View::Workbench);

@@ -3,6 +3,8 @@
 //! skill came from. Owns the wording; writes nothing itself and keeps no
 //! run state.
 
+mod comparison;
+mod curves;
 mod describe;
 mod lineage;
 mod render;
@@ -11,6 +13,8 @@ pub mod review;
 mod stages;
 mod table;
 
+pub use comparison::{comparison, comparison_json};
+pub use curves::{Look, csv, svg};
 pub use describe::{
     bounded, bounded_gain, clock, count, describe, duration, edit_title, measured_part, score, signed,
     tokens, verdict_word,

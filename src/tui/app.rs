@@ -25,6 +25,7 @@ use super::keymap::Keymap;
 use super::layout::{Arrangement, Class, Pane, Places, place};
 use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
+use super::news::shown_in;
 use super::overlay::Overlay;
 use super::search::Search;
 use super::services::Told;
@@ -117,8 +118,8 @@ pub struct App {
     pub attached: Option<PathBuf>,
     pub last_seq: u64,
     pub clients: Vec<Client>,
-    /// The fold of the journal so far, while a glance at its end is shown.
-    history: Option<RunState>,
+    /// The fold of the journal so far and its numbers, while a glance at its end is shown.
+    history: Option<(RunState, Board)>,
     pub live: LiveBoard,
     pub lines: JournalLines,
     /// The numbers of the run.
@@ -346,12 +347,16 @@ impl App {
         let second = self.clock_runs().then(|| 1000 - self.now % 1000);
         let toast = self.toast.as_ref().map(|toast| toast.until.saturating_sub(self.now).max(1));
         let look = self.next_look().map(|due| due.saturating_sub(self.now).max(1));
-        second.into_iter().chain(toast).chain(look).min()
+        second.into_iter().chain(toast).chain(look).chain(self.next_step()).min()
     }
 
     fn tick(&mut self, now: u64) {
         let new_second = now / 1000 != self.now / 1000;
+        let step = self.next_step().is_some_and(|wait| self.now + wait <= now);
         self.now = now;
+        if step {
+            self.stain(Dirty::Data);
+        }
         if new_second && self.clock_runs() {
             self.stain(Dirty::Data);
         }
@@ -379,7 +384,14 @@ impl App {
     }
 
     fn host_line(&mut self, line: HostLine) -> Vec<Effect> {
-        self.stain(Dirty::Data);
+        let shown = shown_in(&line);
+        // After the line is heard: what it shows may have come with it.
+        let effects = self.hear(line);
+        self.stain_panes(shown);
+        effects
+    }
+
+    fn hear(&mut self, line: HostLine) -> Vec<Effect> {
         match line {
             HostLine::Welcome { run, run_dir, last_seq, .. } => {
                 self.link = Link::Up;
@@ -388,16 +400,15 @@ impl App {
             }
             HostLine::Glance(state) => {
                 if self.state.seq == 0 {
+                    self.board = Board::at_a_glance(&state);
                     self.take_state(*state);
-                    self.history = Some(RunState::default());
+                    self.history = Some(Default::default());
                     self.stain(Dirty::Input);
                     return self.arrive();
                 }
             }
             HostLine::Event(record) => return self.record(&record),
             HostLine::Live(live) => {
-                // Deltas of calls that are not on the screen change nothing there, but telling which are costs
-                // more than a frame that turns out equal: equal frames are not sent.
                 if matches!(live, Live::Throughput { .. })
                     && matches!(self.state.status, RunStatus::Ended { .. })
                 {
@@ -418,13 +429,14 @@ impl App {
 
     /// Folds a record into the history behind the glance; the whole takes the glance's place once it is as far.
     fn read_history(&mut self, record: &Record) {
-        let Some(history) = &mut self.history else { return };
+        let Some((history, board)) = &mut self.history else { return };
         history.apply(record);
-        self.board.hear(record);
+        board.hear(record);
         self.lines.hear(record, self.last_seq);
         if history.seq >= self.state.seq
-            && let Some(whole) = self.history.take()
+            && let Some((whole, board)) = self.history.take()
         {
+            self.board = board;
             self.take_state(whole);
             self.stain(Dirty::Input);
         }
@@ -432,12 +444,12 @@ impl App {
 
     /// The last record that was folded; of the history while that is read.
     pub fn read_seq(&self) -> u64 {
-        self.history.as_ref().unwrap_or(&self.state).seq
+        self.history.as_ref().map_or(self.state.seq, |(history, _)| history.seq)
     }
 
     /// How much of the history behind the glance has been read, in [0, 1].
     pub fn history_read(&self) -> Option<f64> {
-        let history = self.history.as_ref()?;
+        let (history, _) = self.history.as_ref()?;
         Some(history.seq as f64 / self.state.seq.max(1) as f64)
     }
 

@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use tokio::process::Child;
 use tokio::sync::mpsc;
 
+use super::colour::Depth;
 use super::editor::{Editing, Paging};
+use super::export::{Subject, shot, write_new};
 use super::msg::{EditPurpose, Effect, Msg};
+use super::picture::Format;
 use super::runtime::{Exit, News, Workbench, now_ms};
 use super::services::{Ask, Opening};
 use super::settings::{Settings, ThemeChoice};
@@ -62,6 +65,11 @@ impl Workbench {
                     Ok(())
                 }
                 Effect::Mouse(on) => self.terminal.screen.mouse(on),
+                Effect::Export { subject, format } => {
+                    let (role, words) = self.export(subject, format);
+                    self.app.update(Msg::Said(role, words));
+                    Ok(())
+                }
                 Effect::Page(text) => {
                     self.page(&text).await;
                     Ok(())
@@ -205,6 +213,22 @@ impl Workbench {
             if self.exit.is_some() {
                 return None;
             }
+        }
+    }
+
+    /// Pictures have all the colours of the theme, whatever the terminal shows.
+    fn export(&self, subject: Subject, format: Format) -> (Role, String) {
+        let written = self
+            .app
+            .surface
+            .theme
+            .load(self.light, Depth::True)
+            .map_err(|error| error.to_string())
+            .and_then(|theme| shot(&self.app, &theme, subject, format))
+            .and_then(|bytes| write_new(&self.app.export_folder(), subject, format, now_ms(), &bytes));
+        match written {
+            Ok(path) => (Role::Good, format!("written: {}", path.display())),
+            Err(error) => (Role::Bad, format!("not exported: {error}")),
         }
     }
 

@@ -12,6 +12,9 @@ use crate::plain::{count, duration, tokens};
 use crate::text::truncate;
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
+    if let Some(mark) = app.busy_mark() {
+        canvas.line(Rect { width: 1, ..area }, &[span(Role::Active, mark)]);
+    }
     let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     let (left, right) = fitting(app, area.width as usize);
     let used = canvas.line(area, &left);
@@ -233,6 +236,9 @@ fn numbers(app: &App) -> Vec<Vec<Span>> {
     {
         out.push(vec![span(Role::Warn, format!("  {}", app.countdown(review)))]);
     }
+    if app.identity.read_only {
+        out.push(vec![span(Role::Warn, "  watch only")]);
+    }
     if let Some(info) = &app.state.info {
         let shown = app.state.steps.last().map_or(0, |step| step.at.step);
         out.push(vec![span(Role::Text, format!("  step {shown}/{}", info.plan.total_steps))]);
@@ -245,9 +251,6 @@ fn numbers(app: &App) -> Vec<Vec<Span>> {
     let total = usage.prompt_tokens + usage.completion_tokens;
     if total > 0 {
         out.push(vec![span(Role::Dim, format!("  {} tok", tokens(total)))]);
-    }
-    if app.identity.read_only {
-        out.push(vec![span(Role::Warn, "  watch only")]);
     }
     if app.clients.len() > 1 {
         let watch = app.clients.iter().filter(|client| client.role == WatchRole::Watch).count();

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
+use super::export::Subject;
+use super::picture::Format;
 use super::services::{Ask, Told};
 use super::settings::{Settings, ThemeChoice};
 use super::theme::Role;
@@ -77,6 +79,11 @@ pub enum Effect {
     Theme(ThemeChoice),
     /// Let the terminal report clicks, or not.
     Mouse(bool),
+    /// Write what is shown to a file.
+    Export {
+        subject: Subject,
+        format: Format,
+    },
     /// Show a text in `$PAGER`.
     Page(String),
     /// Ask what lies outside the run.

@@ -109,6 +109,7 @@ impl App {
             Outcome::Run(argued) => self.run_argued(argued),
             Outcome::Launch(word) => self.launch_word(word),
             Outcome::Resume(word) => self.resume_word(word),
+            Outcome::Chosen(Chosen::Export, index) => self.export(index),
             Outcome::Chosen(Chosen::Theme, index) => match theme_names().nth(index) {
                 Some((name, _)) => self.use_theme(ThemeChoice::Named(name.to_owned())),
                 None => Vec::new(),

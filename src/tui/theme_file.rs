@@ -16,14 +16,10 @@ pub const BUILT_IN: [(&str, &str, &str); 6] = [
     ("high-contrast", "strong colours on black", include_str!("../../themes/high-contrast.toml")),
     (
         "cb-blue-orange",
-        "good is blue, bad is orange: for red-green blindness",
+        "blue and orange, for red-green blindness",
         include_str!("../../themes/cb-blue-orange.toml"),
     ),
-    (
-        "cb-red-teal",
-        "good is teal, bad is red: for blue-yellow blindness",
-        include_str!("../../themes/cb-red-teal.toml"),
-    ),
+    ("cb-red-teal", "teal and red, for blue-yellow blindness", include_str!("../../themes/cb-red-teal.toml")),
     ("mono", "no colours: bold, underline and reverse", include_str!("../../themes/mono.toml")),
 ];
 

@@ -137,6 +137,49 @@ fn a_metric_tick_is_at_most_400_bytes_on_average() {
 }
 
 #[test]
+fn a_metric_of_four_charts_is_at_most_400_bytes_on_average() {
+    for keys in ["6", "6>>", "6z", "6\n"] {
+        let mut rig = Rig::new(played(SIZE, &fixture::numbers::trained(300)));
+        for one in keys.chars() {
+            match one {
+                '\n' => drop(key(&mut rig.app, KeyCode::Enter)),
+                one => drop(press(&mut rig.app, &one.to_string())),
+            }
+        }
+        rig.frame();
+        let news = fixture::numbers::trained(400);
+        let mut ticks = 0;
+        let mut total = 0;
+        // Not the events beside them: a step that begins moves the whole list of steps.
+        let measured = |record: &&Record| matches!(record.event, Event::Metric { .. });
+        for record in news.records.iter().skip(rig.app.state.seq as usize).filter(measured) {
+            let record = Record { seq: rig.app.state.seq + 1, ..record.clone() };
+            hear(&mut rig.app, HostLine::Event(Box::new(record)));
+            total += rig.frame().1;
+            ticks += 1;
+        }
+        assert!(ticks > 90);
+        println!("{keys:?}: {} bytes", total / ticks);
+        assert!(total / ticks <= 400, "{keys:?}: {} bytes", total / ticks);
+    }
+}
+
+#[test]
+fn a_machine_sample_is_at_most_400_bytes_on_average() {
+    let mut rig = Rig::new(played(SIZE, &fixture::numbers::sampled(8)));
+    press(&mut rig.app, "7");
+    rig.frame();
+    let mut total = 0;
+    for moment in 0..100 {
+        rig.app.update(Msg::Tick(rig.app.now + 2_000));
+        hear(&mut rig.app, HostLine::Live(Live::Machine(fixture::numbers::machine(8, moment))));
+        total += rig.frame().1;
+    }
+    println!("{} bytes", total / 100);
+    assert!(total / 100 <= 400, "{} bytes", total / 100);
+}
+
+#[test]
 fn a_log_line_is_at_most_1300_bytes() {
     let mut rig = Rig::new(played(SIZE, &fixture::two_steps()));
     press(&mut rig.app, "8");
@@ -172,4 +215,89 @@ fn only_resize_and_repaint_clear_the_screen() {
     assert!(cleared(&mut rig));
     client::control(&mut rig.app, 'l');
     assert_eq!(rig.app.dirty(), Dirty::Repaint);
+}
+
+#[test]
+fn a_frame_is_marked_as_one_only_where_the_terminal_knows_the_marks() {
+    let mut rig = Rig::new(played(SIZE, &fixture::reviewing()));
+    rig.frame();
+    let bytes = |rig: &mut Rig| {
+        press(&mut rig.app, "J");
+        rig.app.take_dirty();
+        let (app, theme) = (&rig.app, &rig.theme);
+        rig.screen.draw(app.size, |buf| draw(app, theme, buf)).unwrap();
+        let (writes, bytes) = std::mem::take(&mut *rig.wire.0.borrow_mut());
+        assert_eq!(writes, 1);
+        String::from_utf8(bytes).unwrap()
+    };
+    assert!(!bytes(&mut rig).contains("2026"));
+    rig.screen.modes().synchronized = true;
+    let marked = bytes(&mut rig);
+    assert!(marked.starts_with("\x1b[?2026h") && marked.ends_with("\x1b[?2026l"), "{marked:?}");
+    let (app, theme) = (&rig.app, &rig.theme);
+    rig.screen.draw(app.size, |buf| draw(app, theme, buf)).unwrap();
+    assert!(rig.wire.0.borrow().1.is_empty(), "an equal frame has no marks either");
+}
+
+fn sent(act: impl FnOnce(&mut Screen<Wire>)) -> String {
+    let wire = Wire::default();
+    let mut screen = Screen::new(wire.clone());
+    act(&mut screen);
+    let bytes = std::mem::take(&mut wire.0.borrow_mut().1);
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn modes_are_given_back_and_every_movement_is_never_asked_for() {
+    let used = sent(|screen| {
+        screen.enter().unwrap();
+        screen.mouse(true).unwrap();
+        screen.leave().unwrap();
+    });
+    for mode in ["1000", "1002", "1006", "1004", "2004", "1049"] {
+        let (on, off) = (format!("\x1b[?{mode}h"), format!("\x1b[?{mode}l"));
+        assert!(used.find(&on) < used.rfind(&off) && used.contains(&on), "{mode}: {used:?}");
+    }
+    assert!(!used.contains("1003"), "{used:?}");
+    let quiet = sent(|screen| {
+        screen.enter().unwrap();
+        screen.leave().unwrap();
+    });
+    assert!(!quiet.contains("1000") && !quiet.contains("1006"), "the mouse is left alone: {quiet:?}");
+}
+
+#[test]
+fn the_title_is_sent_once_and_copies_reach_the_terminal_around_tmux() {
+    let titles = sent(|screen| {
+        for title in ["a", "a", "b"] {
+            screen.title(title).unwrap();
+        }
+        screen.send("").unwrap();
+    });
+    assert_eq!(titles.matches("\x1b]0;").count() + titles.matches("\x1b]2;").count(), 2, "{titles:?}");
+    let copy = |tmux: bool| {
+        sent(|screen| {
+            screen.modes().tmux = tmux;
+            screen.copy("hi").unwrap();
+            screen.call("a decision waits\x1b]0;x\x07").unwrap();
+        })
+    };
+    assert!(copy(false).starts_with("\x1b]52;c;aGk=") && !copy(false).contains("Ptmux"));
+    assert!(copy(true).contains("\x1bPtmux;\x1b\x1b]52;c;aGk="));
+    assert!(copy(false).contains("\x07\x1b]9;a decision waits") && !copy(false).contains("\x1b]0;"));
+}
+
+#[test]
+fn the_mark_of_calls_is_a_few_bytes() {
+    let mut rig = Rig::new(played(SIZE, &fixture::rolling()));
+    for live in fixture::live() {
+        hear(&mut rig.app, HostLine::Live(live));
+    }
+    rig.frame();
+    let mut total = 0;
+    for _ in 0..40 {
+        rig.app.update(Msg::Tick(rig.app.now + 250));
+        total += rig.frame().1;
+    }
+    assert!(total > 0 && total / 40 <= 120, "{} bytes a step", total / 40);
 }

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod bad_inputs;
+mod comparisons;
 mod foreign;
 mod evals;
 mod imports;
+mod listings;
 mod lives;
 mod place;
 mod reads;

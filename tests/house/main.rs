@@ -158,6 +158,15 @@ fn files_stay_short_and_say_what_they_own() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// Spinners cost bytes and unsettle people: one module may move by itself, and it stands still on request.
+#[test]
+fn only_one_module_moves_by_itself() {
+    for (file, text) in rust_sources() {
+        let spins = ["⠋", "⠹", "◐◓", "|/-"].iter().any(|frame| without_tests(&text).contains(frame));
+        assert!(!spins || file.ends_with("tui/motion.rs"), "{} has a spinner of its own", file.display());
+    }
+}
+
 #[test]
 fn tracked_text_names_no_registry_and_no_machine_path() {
     // Assembled from pieces so that this file passes its own test.

@@ -5,9 +5,14 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod curves;
 mod imported;
+#[path = "../fixture/listing.rs"]
+mod listing;
+mod shell;
 mod review;
 mod stages;
+mod themes;
 
 use client::{app, buffer, hear, key, played, press, text, welcome};
 use fixture::Tape;

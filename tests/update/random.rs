@@ -25,7 +25,7 @@ enum Doing {
 }
 
 fn doing() -> impl Strategy<Value = Doing> {
-    let keys = "qQ?:/hjklgG[]zpyfuU@23456789axeAXrJK{}! t0nVVswciC";
+    let keys = "qQ?:/hjklgG[]zpyfuU@23456789axeAXrJK{}! t0nVVswciCiLSTb<>";
     let char = prop::sample::select(keys.chars().collect::<Vec<_>>()).prop_map(KeyCode::Char);
     let named = prop::sample::select(vec![
         KeyCode::Enter,

@@ -184,13 +184,17 @@ fn from_an_edit_to_its_rollouts_and_back() {
     let mut app = review_of(SIZE, edits);
     press(&mut app, "i");
     assert_eq!(app.arrangement.focus, Pane::Rollouts);
-    let items: Vec<&str> = app.rows().iter().map(|row| row.item).collect();
+    let items: Vec<String> = app.rows().iter().map(|row| row.item.to_owned()).collect();
     assert!(!items.is_empty() && items.iter().all(|item| known.iter().any(|one| one == item)), "{items:?}");
     assert!(text(&app).contains("behind edit 1"));
     key(&mut app, KeyCode::Esc);
     assert_eq!(app.arrangement.focus, Pane::Patch);
     assert!(app.rollouts.only.is_none());
-    press(&mut app, "Ji");
+    // See the edit, see its rollouts, decide, see the gate: three keys.
+    let sent = press(&mut app, "ia5");
+    assert_eq!(bodies(&sent), [decide(0, Decision::Accept)]);
+    assert_eq!(app.arrangement.focus, Pane::Gate);
+    press(&mut app, "4i");
     assert!(app.toast.unwrap().text.contains("not recorded"));
 }
 

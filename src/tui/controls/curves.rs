@@ -38,8 +38,8 @@ pub const ACTIONS: &[Spec] = rows! { Curves CurvesAction:
     PreviousChart "curves.previous"      "chart"     ["h"]              None, false, App::has_curves, "previous chart";
     NextChart     "curves.next"          "next chart" ["l"]             None, false, App::has_curves, "next chart";
     Crosshair     "curves.crosshair"     "crosshair" ["i"]              None, false, App::has_curves, "the cursor in all charts, or in one";
-    ZoomOut       "curves.zoom-out"      "zoom out"  ["<"]              None, false, App::has_curves, "show more of the run";
-    ZoomIn        "curves.zoom-in"       "window"    [">"]              None, false, App::has_curves, "show less of the run, around the cursor or its end";
+    ZoomOut       "curves.zoom-out"      "window"    ["<"]              None, false, App::has_curves, "show more of the run";
+    ZoomIn        "curves.zoom-in"       "zoom in"   [">"]              None, false, App::has_curves, "show less of the run, around the cursor or its end";
     Reset         "curves.reset"         "reset"     ["0"]              None, false, App::has_curves, "the whole run, cursor off";
     LogY          "curves.log"           "log"       ["L"]              None, false, App::has_curves, "logarithmic y axis, or not";
     Smooth        "curves.smooth"        "smooth"    ["S"]              None, false, App::has_curves, "smoothing of the whole series: off, 0.6, 0.9";
@@ -51,7 +51,7 @@ pub const HINTS: &[Action] = &[
     Action::Curves(CurvesAction::Left),
     Action::Curves(CurvesAction::PreviousChart),
     Action::Curves(CurvesAction::Open),
-    Action::Curves(CurvesAction::ZoomIn),
+    Action::Curves(CurvesAction::ZoomOut),
     Action::Curves(CurvesAction::Reset),
     Action::Curves(CurvesAction::Crosshair),
     Action::Curves(CurvesAction::Smooth),

@@ -54,6 +54,7 @@ pub enum GlobalAction {
     Theme,
     Mouse,
     Page,
+    Export,
     Count,
     Repaint,
     Suspend,
@@ -106,6 +107,7 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
     Theme         "view.theme"           "theme"     ["g t"]            None, false, always, "choose the colours";
     Mouse         "view.mouse"           "mouse"     ["M"]              None, false, always, "mouse on or off";
     Page          "view.page"            "pager"     ["o"]              None, false, always, "open what is shown in $PAGER";
+    Export        "view.export"          "export"    ["E"]              None, false, always, "write the screen or the pane to a file: text, SVG, PNG";
     Count         "app.count"            "count"     ["#"]              None, false, always, "digits, then a motion: do it that often";
     Repaint       "app.repaint"          "repaint"   ["ctrl-l"]         None, false, always, "repaint the screen";
     Suspend       "app.suspend"          "suspend"   ["ctrl-z"]         None, false, always, "suspend the client";
@@ -179,6 +181,7 @@ impl App {
             GlobalAction::Theme => self.choose_theme(),
             GlobalAction::Mouse => return self.toggle_mouse(),
             GlobalAction::Page => return self.page_text(),
+            GlobalAction::Export => self.choose_export(),
             GlobalAction::Count => self.surface.count = Some(0),
             GlobalAction::Repaint => self.stain(Dirty::Repaint),
         }

@@ -2,6 +2,7 @@
 
 use crate::tui::action::{Action, Spec};
 use crate::tui::app::{App, Scroll};
+use crate::tui::controls::global::GlobalAction;
 use crate::tui::msg::Effect;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,7 +10,11 @@ pub enum MachineAction {}
 
 pub const ACTIONS: &[Spec] = &[];
 
-pub const HINTS: &[Action] = &[];
+pub const HINTS: &[Action] = &[
+    Action::Global(GlobalAction::Down),
+    Action::Global(GlobalAction::Copy),
+    Action::Global(GlobalAction::Zoom),
+];
 
 #[derive(Clone, Debug, Default)]
 pub struct MachineView {
@@ -22,6 +27,7 @@ impl App {
     }
 
     pub(in crate::tui) fn copied_from_machine(&self) -> String {
-        String::new()
+        let Some((_, sample)) = &self.board.machine else { return String::new() };
+        serde_json::to_string(sample).unwrap_or_default()
     }
 }

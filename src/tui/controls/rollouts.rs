@@ -24,6 +24,7 @@ pub enum RolloutsAction {
     Compare,
     Cancel,
     Requeue,
+    AcceptEdit,
 }
 
 #[rustfmt::skip]
@@ -35,10 +36,12 @@ pub const ACTIONS: &[Spec] = rows! { Rollouts RolloutsAction:
     Compare       "rollouts.compare"     "compare"   ["="]              None, false, App::has_rollouts, "compare two marked results, or the marked and the selected one";
     Cancel        "rollouts.cancel"      "cancel"    ["x"]              Some("rollout cancel"), true, App::on_running_call, "cancel the call under way (asks first)";
     Requeue       "rollouts.requeue"     "requeue"   ["R"]              Some("rollout requeue"), true, App::on_running_call, "begin the call under way anew";
+    AcceptEdit    "rollouts.accept-edit" "accept edit" ["a"]            Some("decide --accept"), true, App::shows_motives, "accept the edit that these rollouts led to, and go back to it";
 };
 
 pub const HINTS: &[Action] = &[
     Action::Rollouts(RolloutsAction::Open),
+    Action::Rollouts(RolloutsAction::AcceptEdit),
     Action::Rollouts(RolloutsAction::Cancel),
     Action::Rollouts(RolloutsAction::Requeue),
     Action::Rollouts(RolloutsAction::FailuresOnly),
@@ -96,8 +99,19 @@ impl App {
                 }
             }
             RolloutsAction::Requeue => return self.requeue_call(),
+            RolloutsAction::AcceptEdit => {
+                self.rollouts.only = None;
+                self.rollouts.selected = None;
+                self.focus(Pane::Patch);
+                return self.accept();
+            }
         }
         Vec::new()
+    }
+
+    /// What is listed led to an edit under review.
+    pub fn shows_motives(&self) -> bool {
+        self.rollouts.only.is_some() && self.can_decide()
     }
 
     pub(in crate::tui) fn select_row(&mut self, by: isize) {

@@ -11,9 +11,11 @@ use crate::tui::plot::{Line, Marker, Plot};
 use crate::tui::theme::Role;
 
 /// Columns of the numbers at the right edge, and of the axis on the left of a large chart.
-const EDGE: u16 = 8;
+const EDGE: u16 = 9;
 /// What a chart must measure for the axis on its left, and for a row below with the ends of its x axis.
 const WITH_AXIS: (u16, u16) = (52, 7);
+/// Rows of the inside from which on the last value is told beside its point too.
+const LAST_FROM: u16 = 5;
 const ROLES: [Role; 4] = [Role::Series1, Role::Series2, Role::Series3, Role::Series4];
 const GLYPHS: [char; 4] = ['◆', '○', '△', '□'];
 
@@ -118,7 +120,7 @@ pub fn draw(app: &App, chart: &Chart, area: Rect, selected: bool, canvas: &mut C
     if left > 0 {
         let unlog = |value: f64| if app.curves.log { 10f64.powf(value) } else { value };
         for (row, value) in [(body.y, y.1), (body.bottom() - 1, y.0)] {
-            let words = format!("{:>7}", chart.unit.words(unlog(value)));
+            let words = format!("{:>8}", chart.unit.words(unlog(value)));
             canvas.line(Rect { x: area.x, y: row, width: left, height: 1 }, &[span(Role::Faint, words)]);
         }
     }
@@ -223,7 +225,8 @@ fn flags(app: &App, axis: Axis, visible: &Extent) -> Vec<Span> {
     vec![span(Role::Dim, format!(" {}", words.join(" · ")))]
 }
 
-/// Greatest, last and least value at the right edge, the last one beside its point.
+/// Greatest, last and least value at the right edge, the last one beside its point: not in a low chart, where it stands
+/// close above in the title, and every new point would be told twice.
 fn edge_numbers(
     app: &App,
     chart: &Chart,
@@ -244,7 +247,7 @@ fn edge_numbers(
         put(edge.height - 1, Role::Faint, low);
     }
     let last = curves.first().and_then(|one| one.series.last(app.curves.smoothing));
-    if edge.height > 2
+    if edge.height >= LAST_FROM
         && let Some(last) = last
         && let Some(row) = plot.cell_row(last)
     {

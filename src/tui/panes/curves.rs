@@ -23,8 +23,12 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let rows = places.len().div_ceil(across);
     let first = window(selected / across, charts.len().div_ceil(across), rows) * across;
     let shown = places.len().min(charts.len() - first.min(charts.len()));
-    let right = if begun { range_words(app, first, shown, charts.len()) } else { Vec::new() };
-    let inner = frame(app, Pane::Curves, area, canvas, info(app), &right);
+    let info = info(app);
+    // An alert's words need the whole title.
+    let alerted = info.iter().any(|(role, _)| *role == Role::AlertMark);
+    let told = begun && !alerted;
+    let right = if told { range_words(app, first, shown, charts.len()) } else { Vec::new() };
+    let inner = frame(app, Pane::Curves, area, canvas, info, &right);
     if !begun {
         return placeholder(canvas, inner, &[waiting_words(app)]);
     }
