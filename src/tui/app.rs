@@ -401,7 +401,7 @@ impl App {
             HostLine::Glance(state) => {
                 if self.state.seq == 0 {
                     self.board = Board::at_a_glance(&state);
-                    self.state = *state;
+                    self.take_state(*state);
                     self.history = Some(Default::default());
                     self.stain(Dirty::Input);
                     return self.arrive();
@@ -434,9 +434,10 @@ impl App {
         board.hear(record);
         self.lines.hear(record, self.last_seq);
         if history.seq >= self.state.seq
-            && let Some(whole) = self.history.take()
+            && let Some((whole, board)) = self.history.take()
         {
-            (self.state, self.board) = whole;
+            self.board = board;
+            self.take_state(whole);
             self.stain(Dirty::Input);
         }
     }

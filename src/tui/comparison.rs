@@ -23,19 +23,26 @@ type Lines = Vec<Vec<Span>>;
 
 /// The last comparison, and what it was made of. Results never change.
 #[derive(Clone, Debug, Default)]
-pub struct ComparisonCache(RefCell<Option<([ResultRef; 2], usize, Rc<Lines>)>>);
+pub struct ComparisonCache(RefCell<Option<LaidOut>>);
+
+#[derive(Clone, Debug)]
+struct LaidOut {
+    pair: [ResultRef; 2],
+    columns: usize,
+    lines: Rc<Lines>,
+}
 
 impl App {
     pub(super) fn side_by_side(&self, pair: [ResultRef; 2], columns: usize) -> Rc<Lines> {
         let cache = &self.transcript.comparison.0;
-        if let Some((of, width, lines)) = &*cache.borrow()
-            && (*of, *width) == (pair, columns)
+        if let Some(last) = &*cache.borrow()
+            && (last.pair, last.columns) == (pair, columns)
         {
-            return Rc::clone(lines);
+            return Rc::clone(&last.lines);
         }
         let lines = Rc::new(self.compared_lines(pair, columns));
         if let Ok(mut cached) = cache.try_borrow_mut() {
-            *cached = Some((pair, columns, Rc::clone(&lines)));
+            *cached = Some(LaidOut { pair, columns, lines: Rc::clone(&lines) });
         }
         lines
     }
@@ -116,7 +123,7 @@ fn verdict(row: &Row<'_>) -> Vec<Span> {
         RowBody::Done(_, rollout) => {
             let (mark, role) = if row.passed() { ("✓ pass", Role::Good) } else { ("✗ fail", Role::Bad) };
             let numbers = format!(
-                "  hard {:.2} soft {:.2}  {} tokens  {:.1}s",
+                "  hard {:.2} soft {:.2}  {}t  {:.1}s",
                 rollout.score.hard,
                 rollout.score.soft,
                 tokens(rollout.usage.completion_tokens),

@@ -150,8 +150,14 @@ struct Key {
 #[derive(Clone, Debug, Default)]
 pub struct ItemTableCache {
     table: RefCell<Option<(Key, Rc<ItemTable>)>>,
-    /// What the sides were found for: a stage, and how many evaluations and stages there were.
-    sides: Cell<Option<((Stage, usize, usize), Option<Sides>)>>,
+    sides: Cell<Option<FoundSides>>,
+}
+
+/// The sides of a stage, as found among so many evaluations and stages.
+#[derive(Clone, Copy, Debug)]
+struct FoundSides {
+    among: (Stage, usize, usize),
+    sides: Option<Sides>,
 }
 
 impl App {
@@ -218,14 +224,12 @@ impl App {
     /// What the shown stage compares.
     fn sides(&self) -> Option<Sides> {
         let stage = self.shown_stage()?;
-        let found_for = (stage, self.state.eval_order.len(), self.state.stages.len());
-        if let Some((made_for, sides)) = self.gate.items.sides.get()
-            && made_for == found_for
-        {
-            return sides;
+        let among = (stage, self.state.eval_order.len(), self.state.stages.len());
+        if let Some(found) = self.gate.items.sides.get().filter(|found| found.among == among) {
+            return found.sides;
         }
         let sides = self.find_sides(stage);
-        self.gate.items.sides.set(Some((found_for, sides)));
+        self.gate.items.sides.set(Some(FoundSides { among, sides }));
         sides
     }
 

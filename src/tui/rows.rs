@@ -1,15 +1,17 @@
 //! The rows of the Rollouts pane: calls in flight first, then finished items of the shown stage as the index lists them.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::app::App;
+use super::item_table::ItemTableCache;
 use super::live::{CallPhase, LiveCall};
 use super::row_filter::{Facts, Status};
 use super::row_index::{
     GROUPS, ResultRef, Results, RowIndex, Source, Tally, Wanted, group_of, purpose_group, shown_width,
 };
 use crate::domain::Rollout;
-use crate::event::ItemResult;
+use crate::event::{ItemResult, RunState};
 
 /// Which row: a call by its path, until its result is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -209,6 +211,23 @@ impl App {
     pub fn row_of(&self, at: ResultRef) -> Option<Row<'_>> {
         let result = Results::of(&self.state, at.source).get(at.place)?;
         Some(Row::of_result(at, group_of(&self.state, at.source), result))
+    }
+
+    /// Another state of the same run: results are known by their places, which the two do not share.
+    pub(super) fn take_state(&mut self, state: RunState) {
+        let chosen = match &self.rollouts.selected {
+            Some(RowId::Result(_)) => self.shown_row().map(|row| (row.group, row.item.to_owned())),
+            Some(RowId::Call(_)) | None => None,
+        };
+        self.state = state;
+        self.stage_list = RefCell::default();
+        self.rollouts.forget_results();
+        self.transcript.forget_results();
+        self.gate.items = ItemTableCache::default();
+        if let Some((group, item)) = chosen {
+            let found = self.rows().iter().find(|row| row.group == group && row.item == item);
+            self.rollouts.selected = found.map(|row| row.id());
+        }
     }
 
     /// The newest result of the source that an event added to.

@@ -108,8 +108,8 @@ mod tests {
     fn case_counts_only_where_it_is_written() {
         let places = |pattern, text| Pattern::of(pattern).unwrap().ranges(text).collect::<Vec<_>>();
         assert_eq!(places("lima", "Lima, lima"), [0..4, 6..10]);
-        assert_eq!(places("Lima", "Lima, lima"), [0..4]);
-        assert_eq!(places("a.c", "abc a.c"), [4..7], "a dot is a dot");
+        assert_eq!((places("Lima", "Lima, lima").len(), places("Lima", "Lima, lima")[0].clone()), (1, 0..4));
+        assert_eq!(places("a.c", "abc a.c")[0], 4..7, "a dot is a dot");
         assert!(Pattern::of("").is_none());
     }
 

@@ -1,11 +1,11 @@
 //! The Rollouts pane: filters, sorting, marks, comparison, calls under way.
 
 use planish::domain::{EffectKey, Phase};
-use planish::event::{Command, Event, HostLine, Live};
+use planish::event::{Command, Event, HostLine, Live, RunState};
 use planish::tui::{App, Msg, Overlay, Pane, Sort};
 use ratatui::crossterm::event::KeyCode;
 
-use super::client::{hear, key, played, press, text};
+use super::client::{app, hear, key, played, press, text, welcome};
 use super::fixture;
 use super::{SIZE, bodies, next_event, reviewing};
 
@@ -217,4 +217,28 @@ fn what_a_call_is_at() {
     assert!(text(&app).contains("◌ city-2002") && text(&app).contains("answered"));
     next_event(&mut app, Event::PhaseStarted { at: fixture::step(3), phase: Phase::Reflect });
     assert!(!text(&app).contains("city-2002"));
+}
+
+#[test]
+fn a_glance_gives_way_to_the_whole_and_the_selection_stays() {
+    let tape = fixture::rolling();
+    let mut glance = RunState::fold(&tape.records);
+    // What came before the tail is not in a glance.
+    glance.steps.last_mut().unwrap().rollouts.drain(..5);
+    let mut app = app(SIZE);
+    hear(&mut app, welcome(tape.records.len() as u64));
+    hear(&mut app, HostLine::Glance(Box::new(glance)));
+    press(&mut app, "3jj ");
+    press(&mut app, "k");
+    let chosen = |app: &App| {
+        let rows = app.rows();
+        rows.get(app.selected_row(&rows)).unwrap().item.to_owned()
+    };
+    let (before, item) = (app.rows().len(), chosen(&app));
+    text(&app);
+    for line in tape.lines() {
+        hear(&mut app, line);
+    }
+    assert_eq!((before, app.rows().len(), chosen(&app)), (4, 9, item));
+    assert!(text(&app).contains("✓4 ✗4 !1") && app.rollouts.marked.is_empty(), "{}", text(&app));
 }

@@ -68,6 +68,17 @@ pub struct RolloutsView {
     pub(in crate::tui) index: RefCell<Rc<RowIndex>>,
 }
 
+impl RolloutsView {
+    /// The places of results mean nothing any more.
+    pub(in crate::tui) fn forget_results(&mut self) {
+        if matches!(self.selected, Some(RowId::Result(_))) {
+            self.selected = None;
+        }
+        self.marked.clear();
+        self.index = RefCell::default();
+    }
+}
+
 impl App {
     pub(in crate::tui) fn act_rollouts(&mut self, action: RolloutsAction) -> Vec<Effect> {
         match action {

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::tui::action::{Action, Spec, always, rows};
+use crate::tui::action::{Action, Spec, rows};
 use crate::tui::app::{App, Scroll};
 use crate::tui::comparison::ComparisonCache;
 use crate::tui::controls::global::GlobalAction;
@@ -25,11 +25,11 @@ pub enum TranscriptAction {
 
 #[rustfmt::skip]
 pub const ACTIONS: &[Spec] = rows! { Transcript TranscriptAction:
-    Fold          "transcript.fold"      "fold"      ["t"]              None, false, always, "fold or show the prompt, tool call or thoughts at hand";
-    FoldTools     "transcript.fold-tools" "tools"    ["T"]              None, false, always, "fold or show all tool calls";
-    NextTurn      "transcript.next-turn" "turn"      ["}"]              None, false, always, "next turn";
-    PreviousTurn  "transcript.prev-turn" "previous turn" ["{"]           None, false, always, "turn before";
-    Raw           "transcript.raw"       "raw"       ["v"]              None, false, always, "the exact text, what is hidden as \\x1b, or back";
+    Fold          "transcript.fold"      "fold"      ["t"]              None, false, App::reads_one, "fold or show the prompt, tool call or thoughts at hand";
+    FoldTools     "transcript.fold-tools" "tools"    ["T"]              None, false, App::reads_one, "fold or show all tool calls";
+    NextTurn      "transcript.next-turn" "turn"      ["}"]              None, false, App::reads_one, "next turn";
+    PreviousTurn  "transcript.prev-turn" "previous turn" ["{"]           None, false, App::reads_one, "turn before";
+    Raw           "transcript.raw"       "raw"       ["v"]              None, false, App::reads_one, "the exact text, what is hidden as \\x1b, or back";
 };
 
 pub const HINTS: &[Action] = &[
@@ -99,6 +99,13 @@ impl TranscriptView {
         (self.block, self.found) = (None, None);
         self.compared = None;
     }
+
+    /// The places of results mean nothing any more.
+    pub(in crate::tui) fn forget_results(&mut self) {
+        self.compared = None;
+        self.doc = RefCell::default();
+        self.comparison = ComparisonCache::default();
+    }
 }
 
 impl App {
@@ -118,6 +125,11 @@ impl App {
             }
         }
         Vec::new()
+    }
+
+    /// One transcript, not two beside each other.
+    pub fn reads_one(&self) -> bool {
+        self.transcript.compared.is_none()
     }
 
     pub(in crate::tui) fn move_in_transcript(&mut self, lines: isize) {
