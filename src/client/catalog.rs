@@ -67,8 +67,9 @@ impl Catalog {
     /// # Errors
     /// `root` cannot be read.
     pub fn look(&mut self, root: &Path, now: u64, limit: Option<Duration>) -> Result<Listing, StoreError> {
-        let began = Instant::now();
         let mut runs = folders(root)?;
+        // Only reading is limited: finding the folders costs what it costs.
+        let began = Instant::now();
         runs.sort_by(|(left, a), (right, b)| {
             b.modified.cmp(&a.modified).then_with(|| left.path().cmp(right.path()))
         });
@@ -78,11 +79,8 @@ impl Catalog {
         for (run, stamp) in runs {
             let before = self.known.remove(run.path());
             let in_time = limit.is_none_or(|limit| began.elapsed() < limit);
-            let Some(now_known) = renewed(&run, stamp, before, in_time, now) else {
-                more = true;
-                rows.push(Arc::new(RunSummary::unread(&run, stamp.modified_ms())));
-                continue;
-            };
+            let now_known = renewed(&run, stamp, before, in_time, now);
+            more |= now_known.summary.status == Condition::Unread;
             rows.push(Arc::clone(&now_known.summary));
             known.insert(run.path().to_owned(), now_known);
         }
@@ -120,18 +118,25 @@ fn folders(root: &Path) -> Result<Vec<(RunDir, Stamp)>, StoreError> {
     Ok(runs)
 }
 
-/// What is known after another look; `None`: it would have to be read, and the time is up.
-fn renewed(run: &RunDir, stamp: Stamp, before: Option<Known>, in_time: bool, now: u64) -> Option<Known> {
-    if let Some(before) = &before
-        && before.stamp == stamp
-        && before.glance.is_none()
-        && !may_be_taken_up(&before.summary)
-    {
-        return Some(Known { stamp, summary: Arc::clone(&before.summary), glance: None });
-    }
-    if before.is_none() && !in_time {
-        return None;
-    }
+/// What is known after another look. A run that was never read stays unread once the time is up.
+fn renewed(run: &RunDir, stamp: Stamp, before: Option<Known>, in_time: bool, now: u64) -> Known {
+    let was_read = |known: &Known| known.summary.status != Condition::Unread;
+    let before = match before {
+        Some(before)
+            if was_read(&before)
+                && before.stamp == stamp
+                && before.glance.is_none()
+                && !may_be_taken_up(&before.summary) =>
+        {
+            return before;
+        }
+        Some(before) if !was_read(&before) && !in_time => return before,
+        None if !in_time => {
+            let summary = Arc::new(RunSummary::unread(run, stamp.modified_ms()));
+            return Known { stamp, summary, glance: None };
+        }
+        before => before.filter(was_read),
+    };
     let hold = hold(run);
     let (old, grown) = before.map_or((None, None), |before| (Some(before.summary), before.glance));
     let grown = grown.filter(|glance| stamp.len >= glance.covers());
@@ -145,7 +150,7 @@ fn renewed(run: &RunDir, stamp: Stamp, before: Option<Known>, in_time: bool, now
         Some(old) if *old == summary => old,
         Some(_) | None => Arc::new(summary),
     };
-    Some(Known { stamp, summary, glance })
+    Known { stamp, summary, glance }
 }
 
 /// Something besides the journal can change how the run stands: a host that comes, goes or falls silent.
