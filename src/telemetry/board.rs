@@ -273,7 +273,6 @@ impl Board {
             | Event::GateDecided { .. }
             | Event::OverrideLapsed { .. }
             | Event::RetuneApplied { .. }
-            | Event::OverrideLapsed { .. }
             | Event::TestFinished { .. }
             | Event::HostStarted { .. }
             | Event::EditDecided { .. }
@@ -284,7 +283,6 @@ impl Board {
             | Event::ConfigChanged { .. }
             | Event::ReviewCommented { .. }
             | Event::OverrideRequested { .. }
-            | Event::OverrideLapsed { .. }
             | Event::RetuneRequested { .. }
             | Event::RolloutCancelled { .. }
             | Event::RolloutRequeued { .. }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use planish::event::Command;
-use planish::tui::{App, Effect, Keymap, Msg, Overlay, Pane, Settings, ThemeChoice};
+use planish::tui::{App, Ask, Effect, Keymap, Msg, Overlay, Pane, Settings, ThemeChoice};
 use ratatui::crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::client::{buffer, key, played, press, text};
@@ -107,12 +106,9 @@ fn the_palette_takes_words_after_a_name() {
     assert!(text(&app).contains("set env.workers"), "{}", text(&app));
     key(&mut app, KeyCode::Enter);
     press(&mut app, "4");
-    assert_eq!(key(&mut app, KeyCode::Enter), []);
-    press(&mut app, "slow server");
-    let Command::Retune { changes, reason } = bodies(&key(&mut app, KeyCode::Enter)).remove(0) else {
-        panic!("no retune")
-    };
-    assert_eq!((changes["env.workers"].as_u64(), reason.as_str()), (Some(4), "slow server"));
+    let asked = key(&mut app, KeyCode::Enter);
+    let [Effect::Ask(Ask::Retune { wanted, .. })] = asked.as_slice() else { panic!("{asked:?}") };
+    assert_eq!(wanted["env.workers"].as_u64(), Some(4), "checked before a reason is asked");
     press(&mut app, "3:filter x");
     key(&mut app, KeyCode::Enter);
     assert_eq!(app.rollouts.filter.text(), "x");
