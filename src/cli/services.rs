@@ -250,3 +250,78 @@ async fn detached(mut arguments: Vec<std::ffi::OsString>, root: PathBuf) -> Resu
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Role;
+
+    fn draft(config: &str, name: &str, overrides: &[&str]) -> Draft {
+        Draft {
+            config: config.into(),
+            name: name.into(),
+            overrides: overrides.iter().map(|text| (*text).to_owned()).collect(),
+        }
+    }
+
+    fn checked(draft: &Draft, root: &Path) -> Result<Checked, Vec<String>> {
+        check(draft, root, &Mutex::default())
+    }
+
+    #[test]
+    fn a_draft_is_measured_by_its_data_and_its_name() {
+        let root = tempfile::tempdir().unwrap();
+        let good =
+            checked(&draft("configs/demo.toml", "mine", &["train.batch_size=10"]), root.path()).unwrap();
+        assert_eq!((good.name.as_str(), good.estimate.batch), ("mine", 10));
+        assert_eq!(good.estimate.steps(), 4);
+        assert!(good.estimate.calls(Role::Target) > 100);
+        RunDir::create(root.path(), "mine").unwrap();
+        std::fs::write(root.path().join("mine/config.toml"), "").unwrap();
+        for (config, name, overrides, words) in [
+            ("configs/demo.toml", "mine", &[][..], "a run mine exists already"),
+            ("configs/demo.toml", "../up", &[], "name: "),
+            ("configs/demo.toml", "", &["train.batch_size=0"], "0 is out of range"),
+            ("configs/demo.toml", "", &["train.bach_size=1"], "did you mean train.batch_size?"),
+            ("configs/demo.toml", "", &["env.data_path=none.json"], "none.json"),
+            ("configs/none.toml", "", &[], "no such file"),
+        ] {
+            let told = checked(&draft(config, name, overrides), root.path()).unwrap_err().join("\n");
+            assert!(told.contains(words), "{words}: {told}");
+        }
+    }
+
+    #[test]
+    fn configurations_are_those_here_and_those_of_runs() {
+        let root = tempfile::tempdir().unwrap();
+        RunDir::create(root.path(), "one").unwrap();
+        std::fs::write(root.path().join("one/config.toml"), "").unwrap();
+        let shown: Vec<String> = configs(root.path()).into_iter().map(|file| file.shown).collect();
+        assert!(shown.contains(&"configs/demo.toml".to_owned()), "{shown:?}");
+        assert!(shown.iter().all(|name| !name.contains("_base")), "files to inherit are no runs");
+        assert!(shown.last().unwrap().ends_with("one/config.toml"));
+    }
+
+    #[test]
+    fn a_retune_complains_by_key() {
+        let config = serde_json::to_value(Config::default()).unwrap();
+        let wanted = |value: &str| BTreeMap::from([("env.workers".to_owned(), Value::from(value))]);
+        assert_eq!(retuned(config.clone(), &wanted("3")).unwrap()[0].new, 3);
+        let told = retuned(config, &wanted("0")).unwrap_err();
+        assert!(told[0].0 == "env.workers" && told[0].1.contains("out of range"), "{told:?}");
+    }
+
+    #[tokio::test]
+    async fn runs_are_told_and_what_is_no_run_cannot_be_resumed() {
+        let root = tempfile::tempdir().unwrap();
+        RunDir::create(root.path(), "one").unwrap();
+        std::fs::write(root.path().join("one/config.toml"), "").unwrap();
+        let here = Here::new(root.path(), None);
+        let Told::Runs(Ok(listing)) = here.answer(Ask::Runs).await else { panic!() };
+        assert_eq!((listing.runs.len(), listing.more), (1, false));
+        let run = root.path().join("two");
+        let Told::Changes { result, .. } = here.answer(Ask::Changes { run }).await else { panic!() };
+        assert!(result.unwrap_err().contains("no run at"));
+        assert!(here.open(None, Opening::default()).await.is_err_and(|why| why.contains("no run")));
+    }
+}

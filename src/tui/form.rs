@@ -62,6 +62,8 @@ pub struct LaunchForm {
     pub check: Check,
     /// The draft that was asked about last, while its answer is awaited.
     asked: Option<Draft>,
+    /// The draft that `check` tells of.
+    known: Option<Draft>,
     pub starting: bool,
     /// Why it did not start.
     pub fault: Option<String>,
@@ -165,7 +167,13 @@ impl LaunchForm {
             KeyCode::Down => self.picked = (self.picked + 1).min(last),
             KeyCode::Up => self.picked = self.picked.saturating_sub(1),
             KeyCode::Enter => {
-                let chosen = self.matches().get(self.picked).map(|file| (*file).clone())?;
+                let typed = self.search.text().trim().to_owned();
+                // A path that is not on the list is taken as it is typed.
+                let chosen = match self.matches().get(self.picked) {
+                    Some(file) => (*file).clone(),
+                    None if typed.is_empty() => return None,
+                    None => ConfigFile { path: typed.clone().into(), shown: typed },
+                };
                 self.chosen = Some(chosen);
                 self.field = Field::Name;
                 return Some(FormWord::Check);
@@ -235,9 +243,10 @@ impl LaunchForm {
             self.check = Check::Nothing;
             return Vec::new();
         };
-        if self.asked.is_some() {
+        if self.asked.is_some() || self.known.as_ref() == Some(&draft) {
             return Vec::new();
         }
+        self.known = None;
         self.check = Check::Asked;
         self.asked = Some(draft.clone());
         vec![Effect::Ask(Ask::Check(draft))]
@@ -246,9 +255,13 @@ impl LaunchForm {
 
 impl App {
     pub(super) fn open_launch_form(&mut self) -> Vec<Effect> {
-        let form = self.launch.take().unwrap_or_default();
+        let mut form = self.launch.take().unwrap_or_default();
+        // Time has passed since it was left.
+        form.known = None;
+        let mut effects = form.question();
         self.overlay = Some(Overlay::Launch(form));
-        vec![Effect::Ask(Ask::Configs)]
+        effects.push(Effect::Ask(Ask::Configs));
+        effects
     }
 
     fn form(&mut self) -> Option<&mut LaunchForm> {
@@ -280,6 +293,7 @@ impl App {
         if form.draft().as_ref() != Some(draft) {
             return form.question();
         }
+        form.known = Some(draft.clone());
         form.check = match result {
             Ok(checked) => Check::Good(checked),
             Err(complaints) => Check::Bad(complaints),
@@ -319,9 +333,9 @@ impl App {
                     self.overlay = None;
                 }
                 self.launch = None;
-                // Whatever was shown of it is out of date.
+                // It goes on where this client saw it stop; what was typed stays.
                 if self.attached.as_ref() == Some(&run) {
-                    return vec![Effect::Open { run }];
+                    return vec![Effect::Reconnect { read_only: self.identity.read_only }];
                 }
                 return self.open_run(run);
             }

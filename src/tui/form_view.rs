@@ -13,7 +13,7 @@ use super::theme::Role;
 use crate::config::Key;
 use crate::domain::Role as ModelRole;
 use crate::plain::{count, tokens};
-use crate::text::fit;
+use crate::text::{fit, sanitize_line};
 
 const LABEL: usize = 10;
 /// Rows of the list of configurations.
@@ -92,7 +92,7 @@ fn config_field(form: &LaunchForm, rows: &mut impl Iterator<Item = Rect>, canvas
             None if form.configs.is_empty() => {
                 "no configurations here: configs/*.toml and those of runs are looked for"
             }
-            None => "nothing matches",
+            None => "not on the list; enter takes it as a path",
         };
         if let Some(row) = rows.next() {
             canvas.line(row, &[span(Role::Dim, fit("", LABEL)), span(Role::Warn, words)]);
@@ -261,7 +261,7 @@ pub fn draw_resume(app: &App, picker: &ResumePicker, canvas: &mut Canvas<'_>) {
             if run.updated_at > 0 { age(app.now.saturating_sub(run.updated_at)) } else { String::new() };
         let line = [
             span(role, format!("{glyph} {}", fit(&word(run), 10))),
-            span(Role::Text, fit(&run.name, 40)),
+            span(Role::Text, fit(&sanitize_line(&run.name), 40)),
             span(Role::Dim, format!(" {:>3}/{:<3} {idle:>5}", run.steps_done, run.total_steps)),
         ];
         canvas.line(row, &line);

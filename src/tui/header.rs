@@ -236,6 +236,9 @@ fn numbers(app: &App) -> Vec<Vec<Span>> {
     {
         out.push(vec![span(Role::Warn, format!("  {}", app.countdown(review)))]);
     }
+    if app.identity.read_only {
+        out.push(vec![span(Role::Warn, "  watch only")]);
+    }
     if let Some(info) = &app.state.info {
         let shown = app.state.steps.last().map_or(0, |step| step.at.step);
         out.push(vec![span(Role::Text, format!("  step {shown}/{}", info.plan.total_steps))]);
@@ -248,9 +251,6 @@ fn numbers(app: &App) -> Vec<Vec<Span>> {
     let total = usage.prompt_tokens + usage.completion_tokens;
     if total > 0 {
         out.push(vec![span(Role::Dim, format!("  {} tok", tokens(total)))]);
-    }
-    if app.identity.read_only {
-        out.push(vec![span(Role::Warn, "  watch only")]);
     }
     if app.clients.len() > 1 {
         let watch = app.clients.iter().filter(|client| client.role == WatchRole::Watch).count();

@@ -1,5 +1,7 @@
 //! What lies over the panes and takes the keys: help, palette, a question, a line to fill in.
 
+use std::path::PathBuf;
+
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use super::action::Action;
@@ -51,6 +53,10 @@ pub enum Confirmed {
     Stop,
     /// A client that only watches begins to steer.
     Steer,
+    /// Another run is attached, and drafted settings are lost.
+    Leave {
+        run: PathBuf,
+    },
     Submit {
         at: StepRef,
     },

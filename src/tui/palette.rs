@@ -233,10 +233,9 @@ impl App {
             }
             Argued::Set { key, value } => {
                 self.focus(Pane::Config);
-                self.say(Role::Dim, "drafted: ctrl-s applies it");
                 // A value as JSON where it is that, else a text.
                 let value = serde_json::from_str(&value).unwrap_or(serde_json::Value::String(value));
-                return self.draft_setting(&key, value);
+                return self.set_setting(&key, value);
             }
         }
         Vec::new()

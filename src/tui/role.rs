@@ -39,8 +39,10 @@ impl App {
     }
 
     pub(super) fn role_taken(&mut self, read_only: bool) {
-        self.identity.read_only = read_only;
         self.stain(Dirty::Input);
+        if std::mem::replace(&mut self.identity.read_only, read_only) == read_only {
+            return;
+        }
         let words = if read_only { "this client only watches now" } else { "this client steers now" };
         self.say(Role::Good, words);
     }

@@ -289,6 +289,14 @@ impl App {
         match then {
             Confirmed::Submit { at } => self.submission(*at),
             Confirmed::Steer => self.steer_question(),
+            Confirmed::Leave { .. } => Question {
+                title: format!("Leave run {}?", self.run_name()),
+                details: vec![format!(
+                    "{} drafted and not applied (9, ctrl-s applies): leaving forgets the draft.",
+                    count(self.config.draft.len(), "setting")
+                )],
+                verb: "leave it",
+            },
             Confirmed::CancelCall { path, item } => Question {
                 title: format!("Cancel the call for {item}?"),
                 details: vec![
@@ -314,6 +322,7 @@ impl App {
             Confirmed::CancelCall { path, .. } => self.cancel_call(path),
             Confirmed::Submit { at } => self.submit(at),
             Confirmed::Steer => vec![Effect::Reconnect { read_only: false }],
+            Confirmed::Leave { run } => vec![Effect::Open { run }],
         }
     }
 

@@ -6,6 +6,7 @@ mod comparisons;
 mod foreign;
 mod evals;
 mod imports;
+mod listings;
 mod lives;
 mod place;
 mod reads;

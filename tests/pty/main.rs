@@ -161,6 +161,63 @@ async fn accepting_all_and_submitting_in_one_burst_goes_through() {
     assert_eq!((n("edit_decided"), n("review_submitted")), (2, 1));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_workbench_without_a_run_starts_one_by_its_form() {
+    let place = Place::new().await;
+    std::fs::create_dir(place.path("configs")).unwrap();
+    let config = place.config().replace("\"data.json\"", "\"../data.json\"");
+    place.write("configs/cards.toml", &config.replace("\"seed.md\"", "\"../seed.md\""));
+    let mut terminal = on_terminal(&place, &[], "xterm-256color");
+    terminal.wait_for("no run attached");
+    terminal.wait_for("No runs here yet");
+    terminal.send("c");
+    terminal.wait_for("configs/cards.toml");
+    terminal.send("\r");
+    terminal.wait_for("3 steps = 1 epoch");
+    terminal.send("one");
+    terminal.wait_for("run one");
+    terminal.send("\trun.nam=");
+    terminal.wait_for("unknown key, did you mean run.name?");
+    terminal.send("\u{15}env.workers=2\r");
+    terminal.wait_for("✓ env.workers=2");
+    terminal.wait_for("run one");
+    terminal.send("\u{13}");
+    terminal.wait_for("END  completed");
+    terminal.send("1");
+    terminal.wait_for("done · attached");
+    terminal.send("q");
+    assert_eq!(terminal.wait().0, 0);
+    let listed = place.planish(&["ls", "--json", "name:one", "status:done"]).json();
+    assert_eq!((listed.len(), &listed[0]["name"]), (1, &json!("one")));
+    let started = place.planish(&["ctl", "one", "events", "--limit", "3", "--content"]).json();
+    let config = started.iter().find_map(|event| event.get("run_started")).unwrap();
+    assert_eq!(config["config"]["env"]["workers"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_run_is_resumed_by_the_picker() {
+    let place = Place::new().await;
+    let done = place.planish(&["run", "run.toml", "--name", "one", "-o", "review.mode=manual", "--detach"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let mut terminal = on_terminal(&place, &["attach", "one"], "xterm-256color");
+    terminal.wait_for("[REVIEW 2]");
+    let pid = done.json()[0]["launch"]["pid"].as_u64().unwrap();
+    let killed = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+    assert!(killed.success());
+    terminal.wait_for("☠ one");
+    terminal.send("gr");
+    terminal.wait_for("goes on with the configuration it began with");
+    terminal.send("\r");
+    terminal.wait_until("a living host", |screen, _| {
+        let screen = screen.contents();
+        screen.contains("[REVIEW 2]") && !screen.contains("reconnecting") && !screen.contains("Resume a run")
+    });
+    terminal.send("4A\r\r");
+    terminal.wait_for("END  completed");
+    terminal.send("q");
+    assert_eq!(terminal.wait().0, 0);
+}
+
 /// `--plain` on a terminal: questions that a screen reader can read, answered by numbers.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plain_review_is_asked_in_numbered_questions() {

@@ -7,6 +7,9 @@ mod client;
 mod fixture;
 mod curves;
 mod imported;
+#[path = "../fixture/listing.rs"]
+mod listing;
+mod shell;
 mod review;
 mod stages;
 mod themes;

@@ -5,11 +5,15 @@
 mod client;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+#[path = "../fixture/listing.rs"]
+mod listing;
+
 mod curves;
 mod gate;
 mod logs;
 mod news;
 mod random;
+mod shell;
 mod review;
 mod rollouts;
 mod stages;

@@ -201,7 +201,7 @@ impl App {
                 self.config.diff_only = !self.config.diff_only;
                 self.config.cursor = 0;
             }
-            ConfigAction::Apply => return self.apply_draft(),
+            ConfigAction::Apply => self.apply_draft(),
             ConfigAction::Edit => match self.config_line() {
                 Some(ConfigLine::Section { name, .. }) => self.fold(name),
                 Some(ConfigLine::Setting(setting)) => self.edit_setting(&setting),
@@ -313,9 +313,19 @@ impl App {
         self.check_draft()
     }
 
+    /// Drafts a value and goes on to apply the draft.
+    pub(in crate::tui) fn set_setting(&mut self, path: &str, value: Value) -> Vec<Effect> {
+        let effects = self.draft_setting(path, value);
+        if self.has_draft() {
+            self.apply_draft();
+        }
+        effects
+    }
+
     fn check_draft(&mut self) -> Vec<Effect> {
         self.config.faults.clear();
-        if self.config.draft.is_empty() {
+        // Without the settings of the run its host is the first to know.
+        if self.config.draft.is_empty() || !self.has_settings() {
             return Vec::new();
         }
         vec![Effect::Ask(Ask::Retune {
@@ -340,11 +350,17 @@ impl App {
         }
     }
 
-    fn apply_draft(&mut self) -> Vec<Effect> {
-        if let Some((key, fault)) = self.config.faults.iter().next() {
-            let words = if key.is_empty() { fault.clone() } else { format!("{key}: {fault}") };
-            self.say(Role::Bad, words);
-            return Vec::new();
+    /// Says what is wrong with the draft, if anything is known to be.
+    fn draft_is_faulty(&mut self) -> bool {
+        let Some((key, fault)) = self.config.faults.iter().next() else { return false };
+        let words = if key.is_empty() { fault.clone() } else { format!("{key}: {fault}") };
+        self.say(Role::Bad, words);
+        true
+    }
+
+    fn apply_draft(&mut self) {
+        if self.draft_is_faulty() {
+            return;
         }
         let n = self.config.draft.len();
         let names: Vec<&str> = self.config.draft.keys().map(String::as_str).take(3).collect();
@@ -355,11 +371,10 @@ impl App {
             input: Input::default(),
             then: Prompted::Retune,
         });
-        Vec::new()
     }
 
     pub(in crate::tui) fn send_draft(&mut self, reason: &str) -> Vec<Effect> {
-        if self.config.draft.is_empty() {
+        if self.config.draft.is_empty() || self.draft_is_faulty() {
             return Vec::new();
         }
         let changes = self.config.draft.clone();

@@ -1,7 +1,9 @@
 //! Controls of the overview of the run.
 
+use crate::plain::score;
 use crate::tui::action::{Action, Spec};
 use crate::tui::app::{App, Scroll};
+use crate::tui::controls::global::GlobalAction;
 use crate::tui::msg::Effect;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,7 +11,12 @@ pub enum OverviewAction {}
 
 pub const ACTIONS: &[Spec] = &[];
 
-pub const HINTS: &[Action] = &[];
+pub const HINTS: &[Action] = &[
+    Action::Global(GlobalAction::Down),
+    Action::Global(GlobalAction::Copy),
+    Action::Global(GlobalAction::Pause),
+    Action::Global(GlobalAction::Steer),
+];
 
 #[derive(Clone, Debug, Default)]
 pub struct OverviewView {
@@ -22,6 +29,17 @@ impl App {
     }
 
     pub(in crate::tui) fn copied_from_overview(&self) -> String {
-        String::new()
+        let state = &self.state;
+        let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), score);
+        let mut out = vec![
+            format!("run {}", self.run_name()),
+            format!("folder {}", self.run_dir),
+            format!("baseline {}", number(state.baseline_score)),
+            format!("best {} by {}", number(state.best_score), state.best_origin()),
+        ];
+        out.extend(state.test.as_ref().map(|test| {
+            format!("test {} -> {} on {} items", score(test.base_hard), score(test.best_hard), test.n)
+        }));
+        out.join("\n")
     }
 }

@@ -11,6 +11,7 @@ use crate::tui::app::{App, Link};
 use crate::tui::controls::global::GlobalAction;
 use crate::tui::layout::Pane;
 use crate::tui::msg::{Dirty, Effect};
+use crate::tui::overlay::{Confirmed, Overlay};
 use crate::tui::services::Ask;
 use crate::tui::theme::Role;
 
@@ -136,6 +137,8 @@ pub struct RunsView {
     /// Drawn over the curves of the attached run, in the order they were marked.
     pub marked: Vec<PathBuf>,
     pub pinned: Option<PathBuf>,
+    /// How many runs are in each condition that wants attention.
+    pub counts: Vec<(Condition, usize)>,
     /// Why there is no listing.
     pub fault: Option<String>,
     /// A listing was told at least once.
@@ -155,8 +158,7 @@ impl RunsView {
     }
 
     /// Chooses and sorts again; the selection stays on its run.
-    fn arrange(&mut self, now: u64) {
-        let selected = self.selected().map(|run| run.path.clone());
+    fn arrange(&mut self, selected: Option<PathBuf>, now: u64) {
         self.shown = (0..self.rows.len()).filter(|at| self.query.admits(&self.rows[*at], now)).collect();
         let (rows, sort) = (&self.rows, self.sort);
         self.shown.sort_by(|left, right| sort.compare(&rows[*left], &rows[*right]));
@@ -166,12 +168,18 @@ impl RunsView {
         self.cursor = place.min(self.shown.len().saturating_sub(1));
     }
 
+    fn count(&mut self) {
+        let wanted = [Condition::Review, Condition::Stalled, Condition::Running, Condition::Interrupted];
+        let n = |status| self.rows.iter().filter(|run| run.status == status).count();
+        self.counts = wanted.map(|status| (status, n(status))).into_iter().filter(|one| one.1 > 0).collect();
+    }
+
     pub(in crate::tui) fn refilter(&mut self, now: u64) {
         match Query::parse(&self.filter) {
             Ok(query) => (self.query, self.filter_fault) = (query, None),
             Err(error) => self.filter_fault = Some(error.to_string()),
         }
-        self.arrange(now);
+        self.arrange(self.selected().map(|run| run.path.clone()), now);
     }
 }
 
@@ -188,8 +196,7 @@ impl App {
             (RunsAction::Sort, _) => {
                 self.runs.sort = self.runs.sort.next();
                 self.runs.cursor = 0;
-                self.runs.arrange(self.now);
-                self.runs.cursor = 0;
+                self.runs.arrange(None, self.now);
             }
             (RunsAction::Open, Some(run)) => return self.open_run(run),
             (RunsAction::Resume, Some(run)) => return self.open_resume_picker(Some(&run)),
@@ -212,6 +219,10 @@ impl App {
     pub(in crate::tui) fn open_run(&mut self, run: PathBuf) -> Vec<Effect> {
         if self.attached.as_ref() == Some(&run) {
             self.focus(Pane::Steps);
+            return Vec::new();
+        }
+        if self.has_draft() {
+            self.overlay = Some(Overlay::Confirm { then: Confirmed::Leave { run } });
             return Vec::new();
         }
         let name = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -239,8 +250,10 @@ impl App {
                 (view.heard, view.more) = (true, listing.more);
                 view.next_look = self.now + if listing.more { READ_ON_MS } else { LOOK_MS };
                 if !same {
+                    let selected = view.selected().map(|run| run.path.clone());
                     view.rows = listing.runs;
-                    view.arrange(self.now);
+                    view.count();
+                    view.arrange(selected, self.now);
                 }
                 if same && before == (true, listing.more, None) {
                     return Vec::new();

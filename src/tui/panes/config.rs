@@ -4,7 +4,8 @@ use ratatui::layout::Rect;
 
 use super::{frame, placeholder, waiting_words};
 use crate::config::Effective;
-use crate::text::fit;
+use crate::plain::count;
+use crate::text::{fit, sanitize_line};
 use crate::tui::app::App;
 use crate::tui::controls::config::{ConfigLine, Setting, shown};
 use crate::tui::layout::Pane;
@@ -53,7 +54,7 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
                 let name = if name.is_empty() { "imported" } else { name };
                 let mut spans = vec![span(Role::Title, format!("{mark} {name}"))];
                 if folded {
-                    spans.push(span(Role::Dim, format!("  {settings} settings")));
+                    spans.push(span(Role::Dim, format!("  {}", count(*settings, "setting"))));
                 }
                 if *changed > 0 {
                     spans.push(span(Role::Warn, format!("  {changed} changed")));
@@ -113,7 +114,7 @@ fn setting_line(app: &App, setting: &Setting, width: u16) -> Vec<Span> {
     let name = setting.path.rsplit_once('.').map_or(setting.path.as_str(), |(_, name)| name);
     let columns = if width >= 100 { 38 } else { 30 };
     let mut line = vec![span(Role::Text, " "), setting_mark(app, setting)];
-    line.push(span(Role::Dim, format!("{} ", fit(name, columns))));
+    line.push(span(Role::Dim, format!("{} ", fit(&sanitize_line(name), columns))));
     let mut value = vec![span(
         if setting.value == setting.launch { Role::Text } else { Role::Strong },
         shown(&setting.value),
@@ -142,7 +143,7 @@ fn fitted(spans: &[Span], room: usize) -> Vec<Span> {
     let mut left = room;
     let mut out = Vec::new();
     for (role, text) in spans {
-        let text = crate::text::truncate(&crate::text::sanitize_line(text), left);
+        let text = crate::text::truncate(&sanitize_line(text), left);
         left -= crate::text::width(&text).min(left);
         out.push((*role, text));
     }
@@ -154,7 +155,7 @@ fn about(app: &App, line: &ConfigLine, columns: usize) -> Vec<Vec<Span>> {
     let mut out = vec![vec![span(Role::Faint, "─".repeat(columns))]];
     let setting = match line {
         ConfigLine::Section { name, settings, .. } => {
-            out.push(vec![span(Role::Dim, format!("[{name}] {settings} settings"))]);
+            out.push(vec![span(Role::Dim, format!("[{name}] {}", count(*settings, "setting")))]);
             return out;
         }
         ConfigLine::Setting(setting) => setting,

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::{frame, placeholder};
 use crate::plain::{count, signed, tokens};
 use crate::store::{Condition, RunSummary};
-use crate::text::fit;
+use crate::text::{fit, sanitize_line};
 use crate::tui::app::App;
 use crate::tui::controls::runs::{Sort, tokens_of};
 use crate::tui::layout::Pane;
@@ -64,16 +64,13 @@ fn nothing(app: &App) -> [&str; 2] {
     }
 }
 
-/// `▸2 ◐1 ✓14`: what is at work, what waits, what is done.
+/// `◐1 ●2 ☠1 14 runs`: what waits, is at work, was killed, and how many there are.
 fn counts(app: &App) -> Vec<Span> {
     let view = &app.runs;
     let mut out = Vec::new();
-    for status in [Condition::Review, Condition::Stalled, Condition::Running, Condition::Interrupted] {
-        let n = view.rows.iter().filter(|run| run.status == status).count();
-        if n > 0 {
-            let (glyph, role) = mark(status);
-            out.push(span(role, format!("{glyph}{n} ")));
-        }
+    for (status, n) in &view.counts {
+        let (glyph, role) = mark(*status);
+        out.push(span(role, format!("{glyph}{n} ")));
     }
     let all = view.rows.len();
     let shown = view.shown.len();
@@ -196,7 +193,10 @@ fn list(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
             vec![if attached { span(Role::Key, "▸") } else { span(Role::Text, " ") }, chosen_mark(app, run)];
         let (glyph, role) = mark(run.status);
         line.push(span(role, format!("{glyph} ")));
-        line.push(span(if attached { Role::Strong } else { Role::Text }, fit(&run.name, name)));
+        line.push(span(
+            if attached { Role::Strong } else { Role::Text },
+            fit(&sanitize_line(&run.name), name),
+        ));
         for column in &columns {
             let (role, text) = (column.cell)(app, run);
             line.push(span(role, aligned(column, &text)));
@@ -209,7 +209,7 @@ fn list(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
 }
 
 fn aligned(column: &Column, text: &str) -> String {
-    let text = fit(text, column.width);
+    let text = fit(&sanitize_line(text), column.width);
     if column.right {
         let text = text.trim_end();
         let pad = column.width.saturating_sub(crate::text::width(text));
