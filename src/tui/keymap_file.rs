@@ -25,7 +25,11 @@ impl Keymap {
         let mut keymap = Self::default();
         let mut faults = Vec::new();
         let mut lines: HashMap<Action, Row> = HashMap::new();
-        for row in rows(file, text)? {
+        let empty_section = |row: &Row| {
+            let inside = |id: &str| id.strip_prefix(&row.key).is_some_and(|rest| rest.starts_with('.'));
+            row.value == Plain::Nothing && actions().any(|spec| inside(spec.id))
+        };
+        for row in rows(file, text)?.into_iter().filter(|row| !empty_section(row)) {
             match binding(&row) {
                 Ok((action, keys)) => {
                     keymap.bind(action, keys);
@@ -125,6 +129,7 @@ mod tests {
         assert!(told.contains("patch.accept = []"), "{told}");
         assert!(faults("app.quit = [\"g\"]").contains("begin alike"));
         assert!(faults("app.interrupt = [\"ctrl-x\"]").contains("ctrl-c must stay"));
+        assert!(Keymap::parse("k", "[patch]\n[gate]\n").is_ok(), "empty sections");
         assert!(Keymap::parse("k", "[patch]\nundo = [\"a\"]\naccept = []\n").is_ok());
     }
 }

@@ -175,6 +175,9 @@ impl Settings {
     }
 
     fn take(&mut self, row: &Row, folder: &Path) -> Result<(), String> {
+        if row.key == "ui" && row.value == Plain::Nothing {
+            return Ok(());
+        }
         let Some(key) = row.key.strip_prefix("ui.") else {
             return Err("no such section: settings stand under [ui]".to_owned());
         };
@@ -234,6 +237,7 @@ mod tests {
 
     #[test]
     fn values_are_taken_and_paths_are_those_of_the_file() {
+        assert!(taken("[ui]\n").is_ok() && taken("").is_ok());
         let settings = taken("[ui]\ntheme = \"own.toml\"\nfps = 5\nmouse = true\n").unwrap();
         assert_eq!(settings.theme, ThemeChoice::File("/home/ann/own.toml".into()));
         assert_eq!((settings.fps, settings.mouse), (5, true));

@@ -139,7 +139,7 @@ fn base(file: &str, rows: &[Row], path: Option<&Path>, depth: usize) -> Result<S
 
 fn take(row: &Row, out: &mut Stating, stated: &mut HashMap<Role, Look>) -> Result<(), String> {
     match (row.key.as_str(), &row.value) {
-        ("inherits", _) => return Ok(()),
+        ("inherits", _) | ("roles", Plain::Nothing) => return Ok(()),
         ("name", Plain::Text(name)) => out.name.clone_from(name),
         ("background", Plain::Text(text)) => out.background = hex(text)?,
         ("foreground", Plain::Text(text)) => out.foreground = hex(text)?,

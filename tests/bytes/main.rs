@@ -299,5 +299,6 @@ fn the_mark_of_calls_is_a_few_bytes() {
         rig.app.update(Msg::Tick(rig.app.now + 250));
         total += rig.frame().1;
     }
+    // The ages of the calls in view go with it.
     assert!(total > 0 && total / 40 <= 200, "{} bytes a step", total / 40);
 }
