@@ -104,7 +104,7 @@ impl App {
             Outcome::Confirmed(what) => self.confirmed(what),
             Outcome::Act(action) => {
                 self.surface.remember(action);
-                self.from_palette(action)
+                self.chosen_in_palette(action)
             }
             Outcome::Run(argued) => self.run_argued(argued),
             Outcome::Launch(word) => self.launch_word(word),

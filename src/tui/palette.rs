@@ -242,7 +242,7 @@ impl App {
     }
 
     /// Does what the palette's selected line says.
-    pub(super) fn from_palette(&mut self, action: Action) -> Vec<Effect> {
+    pub(super) fn chosen_in_palette(&mut self, action: Action) -> Vec<Effect> {
         match spec(action).and_then(|spec| self.why_not(spec)) {
             Some(why) => {
                 self.say(Role::Warn, why);

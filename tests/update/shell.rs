@@ -85,7 +85,7 @@ fn enter_attaches_and_another_run_takes_the_screen() {
     press(&mut app, " ");
     app.update(Msg::Switched { run: run.clone() });
     assert_eq!(app.attached, Some(run.clone()));
-    assert_eq!(app.runs.marked, [run.clone()], "what was chosen of the list stays");
+    assert_eq!(app.runs.marked, std::slice::from_ref(&run), "what was chosen of the list stays");
     assert_ne!(app.arrangement.focus, Pane::Runs);
     let tape = fixture::two_steps();
     hear(&mut app, welcome(tape.records.len() as u64));
