@@ -174,7 +174,7 @@ fn hold(run: &RunDir) -> Hold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Author;
+    use crate::domain::{Author, MachineSample};
     use crate::event::{EndStatus, Event, Record};
     use crate::host::HostFile;
     use crate::store::JournalFile;
@@ -190,6 +190,10 @@ mod tests {
 
     fn resumed() -> Event {
         Event::Resumed { by: Author("a".into()) }
+    }
+
+    fn sampled() -> Event {
+        Event::MachineSampled { sample: MachineSample::default(), tokens_per_s: 0.0, in_flight: 1 }
     }
 
     fn told(runs: &[Arc<RunSummary>]) -> Vec<String> {
@@ -265,10 +269,14 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let run = RunDir::create(root.path(), "one").unwrap();
         append(&run, 5, vec![resumed(), resumed()]);
-        let _lock = RunLock::acquire(&run).unwrap();
         let mut catalog = Catalog::default();
+        let lock = RunLock::acquire(&run).unwrap();
         assert_eq!(told(&catalog.look(root.path(), 6, None).unwrap().runs), ["one running"]);
+        drop(lock);
         let later = 6 + crate::store::STALL_MS;
+        // A host tells of its machine all the time: that is no progress.
+        append(&run, later - 1, vec![sampled()]);
+        let _lock = RunLock::acquire(&run).unwrap();
         assert_eq!(told(&catalog.look(root.path(), later, None).unwrap().runs), ["one stalled"]);
         let text = fs::read_to_string(run.events()).unwrap();
         let cut = text.split_inclusive('\n').next().unwrap().replace("resumed", "paused");

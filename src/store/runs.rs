@@ -160,6 +160,8 @@ pub struct RunSummary {
     /// Unix milliseconds; 0 when nothing is known.
     pub started_at: u64,
     pub updated_at: u64,
+    /// When something last happened that was not merely told about the run.
+    pub progress_at: u64,
     /// Why the run failed or cannot be read.
     pub problem: Option<String>,
 }
@@ -195,6 +197,7 @@ impl RunSummary {
             usage: state.usage.clone(),
             started_at: info.map_or(0, |info| info.started_at),
             updated_at: state.updated_at,
+            progress_at: state.last_progress(),
             problem: match &state.status {
                 RunStatus::Ended { status: EndStatus::Failed, reason } => Some(reason.clone()),
                 _ => None,
@@ -232,6 +235,7 @@ impl RunSummary {
             usage: BTreeMap::new(),
             started_at: 0,
             updated_at,
+            progress_at: updated_at,
             problem: None,
         }
     }
@@ -266,7 +270,7 @@ fn condition(state: &RunState, hold: &Hold, now: u64) -> Condition {
         (RunStatus::Paused { .. }, Hold::Here(_)) => Condition::Paused,
         (RunStatus::Cancelling { .. }, Hold::Here(_)) => Condition::Stopping,
         (RunStatus::Running, Hold::Here(_)) if undecided(state).is_some() => Condition::Review,
-        (RunStatus::Running, Hold::Here(_)) if state.updated_at + STALL_MS < now => Condition::Stalled,
+        (RunStatus::Running, Hold::Here(_)) if state.last_progress() + STALL_MS < now => Condition::Stalled,
         (RunStatus::Running, Hold::Here(_)) => Condition::Running,
     }
 }
