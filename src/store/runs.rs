@@ -9,9 +9,6 @@ use super::{Holder, RunDir};
 use crate::domain::{Decision, Phase, ReviewMode, Usage};
 use crate::event::{EndStatus, ReviewState, RunState, RunStatus};
 
-/// A run at work that says nothing for this long is stalled.
-pub const STALL_MS: u64 = 10 * 60 * 1000;
-
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Condition {
@@ -270,8 +267,13 @@ fn condition(state: &RunState, hold: &Hold, now: u64) -> Condition {
         (RunStatus::Paused { .. }, Hold::Here(_)) => Condition::Paused,
         (RunStatus::Cancelling { .. }, Hold::Here(_)) => Condition::Stopping,
         (RunStatus::Running, Hold::Here(_)) if undecided(state).is_some() => Condition::Review,
-        (RunStatus::Running, Hold::Here(_)) if state.last_progress() + STALL_MS < now => Condition::Stalled,
-        (RunStatus::Running, Hold::Here(_)) => Condition::Running,
+        (RunStatus::Running, Hold::Here(_)) => {
+            let silent = now.saturating_sub(state.last_progress());
+            match state.stall_limit_ms() {
+                Some(limit) if silent > limit => Condition::Stalled,
+                Some(_) | None => Condition::Running,
+            }
+        }
     }
 }
 
