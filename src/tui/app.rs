@@ -430,6 +430,10 @@ impl App {
     /// Folds a record into the history behind the glance; the whole takes the glance's place once it is as far.
     fn read_history(&mut self, record: &Record) {
         let Some((history, board)) = &mut self.history else { return };
+        // A connection made anew repeats what was under way to the screen.
+        if record.seq <= history.seq {
+            return;
+        }
         history.apply(record);
         board.hear(record);
         self.lines.hear(record, self.last_seq);
