@@ -336,15 +336,20 @@ impl App {
         place(Rect::new(0, 0, self.size.0, self.size.1), self.arrangement)
     }
 
-    /// A clock on the screen runs.
+    /// A clock of the run runs.
     pub(super) fn clock_runs(&self) -> bool {
         matches!(self.state.status, RunStatus::Running | RunStatus::Cancelling { .. })
             || matches!(self.link, Link::Lost { .. })
     }
 
+    /// It is also shown: not for its own sake to somebody who looks elsewhere.
+    fn clock_ticks(&self) -> bool {
+        self.clock_runs() && self.surface.attention != Some(false)
+    }
+
     /// Milliseconds until the next tick is wanted; `None`: nothing on the screen depends on time.
     pub fn next_tick(&self) -> Option<u64> {
-        let second = self.clock_runs().then(|| 1000 - self.now % 1000);
+        let second = self.clock_ticks().then(|| 1000 - self.now % 1000);
         let toast = self.toast.as_ref().map(|toast| toast.until.saturating_sub(self.now).max(1));
         let look = self.next_look().map(|due| due.saturating_sub(self.now).max(1));
         second.into_iter().chain(toast).chain(look).chain(self.next_step()).min()
@@ -357,7 +362,7 @@ impl App {
         if step {
             self.stain(Dirty::Data);
         }
-        if new_second && self.clock_runs() {
+        if new_second && self.clock_ticks() {
             self.stain(Dirty::Data);
         }
         if self.toast.as_ref().is_some_and(|toast| toast.until <= now) {
