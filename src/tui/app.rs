@@ -207,7 +207,7 @@ impl App {
         self
     }
 
-    /// One message in, the wanted effects out.
+    /// One message in, the wanted effects out. Whoever drops them leaves the app waiting for answers for ever.
     pub fn update(&mut self, msg: Msg) -> Vec<Effect> {
         let mut effects = self.take(msg);
         effects.extend(self.want_series());

@@ -19,75 +19,83 @@ use crate::client::ClientEvent;
 use crate::event::{AckResult, ClientLine, HostLine};
 
 impl Workbench {
-    pub(super) fn needs_terminal(&self, effects: &[Effect]) -> bool {
-        effects
+    pub(super) fn needs_terminal(&self) -> bool {
+        self.waiting
             .iter()
             .any(|effect| matches!(effect, Effect::OpenEditor { .. } | Effect::Page(_) | Effect::Suspend))
     }
 
-    pub(super) async fn carry_out(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            let done = match effect {
-                Effect::Send(line) => {
-                    self.send(line);
-                    Ok(())
-                }
-                Effect::OpenEditor { text, purpose } => {
-                    let follow_up = self.edit(&text, purpose).await;
-                    for effect in follow_up {
-                        if let Effect::Send(line) = effect {
-                            self.send(line);
-                        }
-                    }
-                    Ok(())
-                }
-                Effect::Ask(ask) => {
-                    self.ask(ask);
-                    Ok(())
-                }
-                Effect::Open { run } => {
-                    let opening = Opening { read_only: self.app.identity.read_only, after_seq: 0 };
-                    self.open(Some(run.clone()), opening, Msg::Switched { run });
-                    Ok(())
-                }
-                Effect::Reconnect { read_only } => {
-                    let opening = Opening { read_only, after_seq: self.app.read_seq() };
-                    self.open(self.app.attached.clone(), opening, Msg::RoleTaken { read_only });
-                    Ok(())
-                }
-                Effect::Copy(text) => self.terminal.screen.copy(&text),
-                Effect::Bell => {
-                    let words = format!("{}: a decision waits", self.app.run_name());
-                    self.terminal.screen.call(&words)
-                }
-                Effect::Theme(theme) => {
-                    self.use_theme(&theme);
-                    Ok(())
-                }
-                Effect::Mouse(on) => self.terminal.screen.mouse(on),
-                Effect::Export { subject, format } => {
-                    let (role, words) = self.export(subject, format);
-                    self.app.update(Msg::Said(role, words));
-                    Ok(())
-                }
-                Effect::Page(text) => {
-                    self.page(&text).await;
-                    Ok(())
-                }
-                Effect::Suspend => {
-                    self.suspend();
-                    Ok(())
+    /// One message to the app; what it asks is carried out by [`Self::carry_out`].
+    pub(super) fn tell(&mut self, msg: Msg) {
+        self.waiting.extend(self.app.update(msg));
+    }
+
+    /// Carries out what waits, in order, and what that brings about.
+    pub(super) async fn carry_out(&mut self) {
+        while let Some(effect) = self.waiting.pop_front() {
+            match effect {
+                Effect::OpenEditor { text, purpose } => self.edit(&text, purpose).await,
+                Effect::Page(text) => self.page(&text).await,
+                Effect::Suspend => self.suspend(),
+                Effect::Mouse(on) => {
+                    let sent = self.terminal.screen.mouse(on);
+                    self.hang_up_if(&sent);
                 }
                 Effect::Quit => {
                     let run = self.app.run_name().to_owned();
                     let ended = self.app.ended() || !self.app.is_attached();
                     self.exit = Some(Exit::Left { run, ended });
-                    Ok(())
                 }
-            };
-            if done.is_err() {
-                self.exit = Some(Exit::Hangup);
+                Effect::Send(_)
+                | Effect::Ask(_)
+                | Effect::Open { .. }
+                | Effect::Reconnect { .. }
+                | Effect::Copy(_)
+                | Effect::Bell
+                | Effect::Theme(_)
+                | Effect::Export { .. } => self.at_once(effect),
             }
+        }
+    }
+
+    /// Carries out what does not need the terminal to be the workbench's; the rest waits for it.
+    fn at_once(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send(line) => self.send(line),
+            Effect::Ask(ask) => self.ask(ask),
+            Effect::Open { run } => {
+                let opening = Opening { read_only: self.app.identity.read_only, after_seq: 0 };
+                self.open(Some(run.clone()), opening, Msg::Switched { run });
+            }
+            Effect::Reconnect { read_only } => {
+                let opening = Opening { read_only, after_seq: self.app.read_seq() };
+                self.open(self.app.attached.clone(), opening, Msg::RoleTaken { read_only });
+            }
+            Effect::Copy(text) => {
+                let sent = self.terminal.screen.copy(&text);
+                self.hang_up_if(&sent);
+            }
+            Effect::Bell => {
+                let words = format!("{}: a decision waits", self.app.run_name());
+                let sent = self.terminal.screen.call(&words);
+                self.hang_up_if(&sent);
+            }
+            Effect::Theme(theme) => self.use_theme(&theme),
+            Effect::Export { subject, format } => {
+                let (role, words) = self.export(subject, format);
+                self.tell(Msg::Said(role, words));
+            }
+            Effect::OpenEditor { .. }
+            | Effect::Page(_)
+            | Effect::Suspend
+            | Effect::Mouse(_)
+            | Effect::Quit => self.waiting.push_back(effect),
+        }
+    }
+
+    fn hang_up_if(&mut self, sent: &std::io::Result<()>) {
+        if sent.is_err() {
+            self.exit = Some(Exit::Hangup);
         }
     }
 
@@ -129,7 +137,7 @@ impl Workbench {
         if let ClientLine::Command { cmd_id, .. } = line {
             let result = AckResult::Denied { reason: reason.to_owned() };
             let ack = HostLine::Ack { cmd_id, result, rev: self.app.state.rev };
-            self.app.update(Msg::Client(ClientEvent::Line(ack)));
+            self.tell(Msg::Client(ClientEvent::Line(ack)));
         }
     }
 
@@ -146,29 +154,28 @@ impl Workbench {
             self.exit = Some(Exit::Hangup);
             return;
         }
-        self.app.update(Msg::Tick(now_ms()));
+        self.tell(Msg::Tick(now_ms()));
         if let Ok((width, height)) = ratatui::crossterm::terminal::size() {
-            self.app.update(Msg::Resize(width, height));
+            self.tell(Msg::Resize(width, height));
         }
         if let Some(msg) = msg {
-            self.app.update(msg);
+            self.tell(msg);
         }
     }
 
-    async fn edit(&mut self, text: &str, purpose: EditPurpose) -> Vec<Effect> {
+    async fn edit(&mut self, text: &str, purpose: EditPurpose) {
         if self.terminal.restore().is_err() {
             self.exit = Some(Exit::Hangup);
-            return Vec::new();
+            return;
         }
         let result = match Editing::start(text) {
             Err(message) => Err(message),
             Ok(mut editing) => match self.lend(&mut editing.child).await {
                 Some(status) => editing.finish(status),
-                None => return Vec::new(),
+                None => return,
             },
         };
-        self.take_terminal_back(None);
-        self.app.update(Msg::EditorClosed { purpose, result })
+        self.take_terminal_back(Some(Msg::EditorClosed { purpose, result }));
     }
 
     async fn page(&mut self, text: &str) {
@@ -186,9 +193,12 @@ impl Workbench {
         self.take_terminal_back(failed.map(|message| Msg::Said(Role::Warn, message)));
     }
 
-    /// The run goes on while another program has the terminal: its lines are taken, nothing is drawn. `None`: the
-    /// workbench is to end.
-    async fn lend(&mut self, child: &mut Child) -> Option<std::io::Result<std::process::ExitStatus>> {
+    /// The run goes on while another program has the terminal: its lines are taken and answered, nothing is drawn.
+    /// `None`: the workbench is to end.
+    pub(super) async fn lend(
+        &mut self,
+        child: &mut Child,
+    ) -> Option<std::io::Result<std::process::ExitStatus>> {
         loop {
             let client = async {
                 match &mut self.events {
@@ -204,8 +214,11 @@ impl Workbench {
                 _ = self.signals.hangup.recv() => self.exit = Some(Exit::Hangup),
                 event = client => match event {
                     Some(event) => {
-                        self.app.update(Msg::Tick(now_ms()));
-                        self.app.update(Msg::Client(event));
+                        for msg in [Msg::Tick(now_ms()), Msg::Client(event)] {
+                            for effect in self.app.update(msg) {
+                                self.at_once(effect);
+                            }
+                        }
                     }
                     None => self.events = None,
                 },
@@ -241,9 +254,7 @@ impl Workbench {
                 self.theme = theme;
                 self.app.redraw();
             }
-            Err(error) => {
-                self.app.update(Msg::Said(Role::Bad, error.to_string()));
-            }
+            Err(error) => self.tell(Msg::Said(Role::Bad, error.to_string())),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The loop: input, host lines, timers and signals become messages; effects are carried out; frames are drawn when
 //! something is dirty and the frame clock allows. Decides nothing about the run; `effects` carries things out.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -105,12 +106,13 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
         grammars_asked: false,
         news: mpsc::channel(NEWS),
         signals: Signals::listen()?,
+        waiting: VecDeque::new(),
         exit: None,
     };
     workbench.terminal.screen.modes().tmux = variable("TMUX").is_some();
     workbench.adopt(&settings);
-    let effects = workbench.app.update(Msg::Settings(Box::new(settings)));
-    workbench.carry_out(effects).await;
+    workbench.tell(Msg::Settings(Box::new(settings)));
+    workbench.carry_out().await;
     let exit = workbench.work(questions).await;
     // A terminal that is gone needs no restoring and nobody to tell.
     let _ = workbench.terminal.restore();
@@ -138,6 +140,8 @@ pub(super) struct Workbench {
     /// What tasks of this loop have to say.
     pub news: (mpsc::Sender<News>, mpsc::Receiver<News>),
     pub signals: Signals,
+    /// What the app asked and was not carried out yet.
+    pub waiting: VecDeque<Effect>,
     pub exit: Option<Exit>,
 }
 
@@ -241,17 +245,17 @@ impl Workbench {
             if messages.iter().any(|message| matches!(message, Msg::Resize(..))) {
                 self.clock.resized(Instant::now());
             }
-            let effects: Vec<Effect> = messages.into_iter().flat_map(|msg| self.app.update(msg)).collect();
-            if suspend || self.needs_terminal(&effects) {
+            if suspend {
+                self.waiting.push_front(Effect::Suspend);
+            }
+            messages.into_iter().for_each(|msg| self.tell(msg));
+            if self.needs_terminal() {
                 // A waiting reader would steal the keys of whoever has the terminal next.
                 drop(keyboard);
-                if suspend {
-                    self.suspend();
-                }
-                self.carry_out(effects).await;
+                self.carry_out().await;
                 keyboard = Keyboard::Read(EventStream::new());
             } else {
-                self.carry_out(effects).await;
+                self.carry_out().await;
             }
             if let Some(exit) = self.exit.take() {
                 return exit;
@@ -367,3 +371,7 @@ fn message(event: Input) -> Option<Msg> {
 pub(super) fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
+
+#[cfg(test)]
+#[path = "runtime_tests.rs"]
+mod tests;

@@ -212,8 +212,13 @@ pub struct Terminal {
 }
 
 impl Terminal {
+    /// Not entered yet.
+    pub fn new() -> Self {
+        Self { screen: Screen::new(io::stdout()), entered: false }
+    }
+
     pub fn enter() -> io::Result<Self> {
-        let mut terminal = Self { screen: Screen::new(io::stdout()), entered: false };
+        let mut terminal = Self::new();
         terminal.resume()?;
         Ok(terminal)
     }

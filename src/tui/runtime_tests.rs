@@ -1,0 +1,85 @@
+//! The loop's own parts, without a terminal.
+
+use std::process::Stdio;
+use std::sync::Mutex;
+
+use futures_util::future::BoxFuture;
+use tokio::process::Command;
+
+use super::*;
+use crate::client::Listing;
+use crate::domain::Author;
+use crate::tui::services::{Ask, Opening};
+
+/// Generous: only a hang gets there.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Answers that there are no runs, and tells of every question.
+struct Recorder(Mutex<mpsc::UnboundedSender<Ask>>);
+
+impl Services for Recorder {
+    fn answer(&self, ask: Ask) -> BoxFuture<'static, Told> {
+        self.0.lock().unwrap().send(ask).unwrap();
+        Box::pin(std::future::ready(Told::Runs(Ok(Listing { runs: Vec::new(), more: false }))))
+    }
+
+    fn open(&self, _: Option<PathBuf>, _: Opening) -> BoxFuture<'static, Result<Connection, String>> {
+        Box::pin(std::future::ready(Err("not here".into())))
+    }
+}
+
+/// A workbench without a run, its questions, and where lines and commands pass.
+struct Bench {
+    workbench: Workbench,
+    asked: mpsc::UnboundedReceiver<Ask>,
+    lines: mpsc::Sender<ClientEvent>,
+    sent: mpsc::Receiver<ClientLine>,
+}
+
+fn bench() -> Bench {
+    let (tell, asked) = mpsc::unbounded_channel();
+    let (lines, events) = mpsc::channel(8);
+    let (commands, sent) = mpsc::channel(2);
+    // Signals that nobody sends, so that a test run can still be ended.
+    let unused = || signal(SignalKind::user_defined1()).unwrap();
+    let identity = Identity { name: Author("ann".into()), read_only: false, client_id: "c".into() };
+    let workbench = Workbench {
+        app: App::new(identity, (80, 24), 0).unattached(),
+        theme: Theme::named("dark", Depth::True).unwrap(),
+        depth: Depth::True,
+        light: false,
+        wishes: Wishes::default(),
+        setting_files: Vec::new(),
+        watched: Vec::new(),
+        watch: Watch::start(),
+        terminal: Terminal::new(),
+        clock: FrameClock::new(10),
+        acks: None,
+        events: Some(events),
+        commands,
+        services: Arc::new(Recorder(Mutex::new(tell))),
+        grammars_asked: false,
+        news: mpsc::channel(NEWS),
+        signals: Signals { terminate: unused(), hangup: unused(), interrupt: unused(), stop: unused() },
+        waiting: VecDeque::new(),
+        exit: None,
+    };
+    Bench { workbench, asked, lines, sent }
+}
+
+#[tokio::test]
+async fn what_is_asked_while_another_program_has_the_terminal_is_answered() {
+    let Bench { mut workbench, mut asked, lines, .. } = bench();
+    let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let stdin = child.stdin.take().unwrap();
+    let user = async {
+        lines.send(ClientEvent::Restored).await.unwrap();
+        assert_eq!(asked.recv().await, Some(Ask::Runs));
+        drop(stdin);
+    };
+    let both = async { tokio::join!(workbench.lend(&mut child), user) };
+    let (ended, ()) = tokio::time::timeout(DEADLINE, both).await.unwrap();
+    assert!(ended.unwrap().unwrap().success());
+    let told = workbench.news.1.recv().await.and_then(|news| workbench.take(news));
+    assert!(matches!(told, Some(Msg::Told(Told::Runs(Ok(_))))));
+}
