@@ -142,10 +142,7 @@ impl Workbench {
     }
 
     pub(super) fn suspend(&mut self) {
-        // Only this process stops: the shell that started it notices and takes over.
-        let stopped = self.terminal.restore().is_ok()
-            && rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)
-                .is_ok();
+        let stopped = self.terminal.restore().is_ok() && stop();
         self.take_terminal_back(stopped.then_some(Msg::Continued));
     }
 
@@ -210,6 +207,8 @@ impl Workbench {
                 status = child.wait() => return Some(status),
                 // Ctrl-c in the program reaches this process too and is not meant for it.
                 _ = self.signals.interrupt.recv() => {}
+                // Ctrl-z has stopped the program; the shell waits for both.
+                _ = self.signals.stop.recv() => drop(stop()),
                 _ = self.signals.terminate.recv() => self.exit = Some(Exit::Hangup),
                 _ = self.signals.hangup.recv() => self.exit = Some(Exit::Hangup),
                 event = client => match event {
@@ -288,4 +287,9 @@ impl Workbench {
             self.watched = files;
         }
     }
+}
+
+/// Stops this process until it is continued. Only this one: the shell that started it notices and takes over.
+fn stop() -> bool {
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP).is_ok()
 }
