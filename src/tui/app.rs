@@ -265,6 +265,11 @@ impl App {
                 self.say(role, text);
                 Vec::new()
             }
+            Msg::Panicked(what) => {
+                self.lines.note(self.now, format!("internal error: {what}"));
+                self.say(Role::Bad, format!("internal error, the screen goes on (8 has it): {what}"));
+                Vec::new()
+            }
             Msg::Told(told) => self.told(told),
             Msg::Grammars(grammars) => {
                 self.grammars = Some(grammars);

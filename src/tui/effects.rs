@@ -103,6 +103,7 @@ impl Workbench {
     pub(super) fn take(&mut self, news: News) -> Option<Msg> {
         match news {
             News::Told(told) => Some(Msg::Told(*told)),
+            News::Panicked(what) => Some(Msg::Panicked(what)),
             News::Grammars(grammars) => Some(Msg::Grammars(grammars)),
             News::Opened { then, connection: Ok(connection) } => {
                 self.events = Some(connection.events);

@@ -76,7 +76,8 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
         ),
         None => None,
     };
-    install_panic_hook();
+    let news = mpsc::channel(NEWS);
+    install_panic_hook(panic_news(&news.0));
     let size = ratatui::crossterm::terminal::size().context("the size of the terminal is not known")?;
     let mut app = App::new(options.identity, size, now_ms());
     app.attached = options.run_dir;
@@ -104,7 +105,7 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
         commands,
         services: options.services,
         grammars_asked: false,
-        news: mpsc::channel(NEWS),
+        news,
         signals: Signals::listen()?,
         waiting: VecDeque::new(),
         exit: None,
@@ -166,6 +167,8 @@ impl Signals {
 /// What a task of the loop came to.
 pub(super) enum News {
     Told(Box<Told>),
+    /// A task ended by a panic.
+    Panicked(String),
     Grammars(Arc<Grammars>),
     /// What is to be told once the connection is there.
     Opened {
@@ -355,6 +358,13 @@ impl Workbench {
             None => Ok(()),
         }
     }
+}
+
+/// Tells the loop of a panic, as long as there is one.
+fn panic_news(news: &mpsc::Sender<News>) -> impl Fn(String) -> bool + Send + Sync + use<> {
+    let news = news.clone();
+    // A queue that is full has enough to tell; the screen stands all the same.
+    move |what| !matches!(news.try_send(News::Panicked(what)), Err(mpsc::error::TrySendError::Closed(_)))
 }
 
 fn message(event: Input) -> Option<Msg> {

@@ -10,6 +10,7 @@ use super::*;
 use crate::client::Listing;
 use crate::domain::Author;
 use crate::tui::services::{Ask, Opening};
+use crate::tui::term::PanicDesk;
 
 /// Generous: only a hang gets there.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -82,4 +83,21 @@ async fn what_is_asked_while_another_program_has_the_terminal_is_answered() {
     assert!(ended.unwrap().unwrap().success());
     let told = workbench.news.1.recv().await.and_then(|news| workbench.take(news));
     assert!(matches!(told, Some(Msg::Told(Told::Runs(Ok(_))))));
+}
+
+#[tokio::test]
+async fn a_panic_elsewhere_is_told_and_leaves_the_terminal_alone() {
+    let Bench { mut workbench, .. } = bench();
+    let desk = PanicDesk { screen: std::thread::current().id(), tell: panic_news(&workbench.news.0) };
+    let elsewhere = std::thread::spawn(|| std::thread::current().id()).join().unwrap();
+    assert!(!desk.takes(desk.screen, "mine"), "this thread's panic is the end of the screen");
+    assert!(desk.takes(elsewhere, "panicked at a.rs:1:2:\nno such item"));
+    let told = workbench.news.1.recv().await.and_then(|news| workbench.take(news)).unwrap();
+    workbench.tell(told);
+    let app = &workbench.app;
+    let words = "panicked at a.rs:1:2: no such item";
+    assert!(app.toast.as_ref().is_some_and(|toast| toast.text.ends_with(words)));
+    assert!(app.lines.get(0).is_some_and(|line| line.text.ends_with(words)));
+    drop(workbench);
+    assert!(!desk.takes(elsewhere, "late"), "nobody is left to tell");
 }
