@@ -1,6 +1,7 @@
 //! What the app asks of the world, carried out: commands, questions, the clipboard, programs that borrow the terminal,
 //! the files of the settings. Decides nothing; the loop is in `runtime`.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use tokio::process::Child;
@@ -108,6 +109,8 @@ impl Workbench {
             News::Opened { then, connection: Ok(connection) } => {
                 self.events = Some(connection.events);
                 self.commands = connection.commands;
+                // The app sends again what is not answered.
+                self.outbox.clear();
                 Some(then)
             }
             News::Opened { connection: Err(message), .. } => Some(Msg::NotOpened(message)),
@@ -128,17 +131,25 @@ impl Workbench {
         });
     }
 
-    /// A command that cannot be queued is answered at once, so that nothing seems to be under way.
-    fn send(&mut self, line: ClientLine) {
-        let Err(error) = self.commands.try_send(line) else { return };
-        let (reason, line) = match error {
-            mpsc::error::TrySendError::Full(line) => ("the link is down and its queue full", line),
-            mpsc::error::TrySendError::Closed(line) => ("this run takes no commands", line),
-        };
-        if let ClientLine::Command { cmd_id, .. } = line {
-            let result = AckResult::Denied { reason: reason.to_owned() };
-            let ack = HostLine::Ack { cmd_id, result, rev: self.app.state.rev };
-            self.tell(Msg::Client(ClientEvent::Line(ack)));
+    /// Takes its place behind the commands that wait for room in the link.
+    pub(super) fn send(&mut self, line: ClientLine) {
+        self.outbox.push_back(line);
+        self.hand_over();
+    }
+
+    /// Gives the link as many commands as it has room for. Only one that takes none is answered for.
+    pub(super) fn hand_over(&mut self) {
+        while let Some(line) = self.outbox.pop_front() {
+            match self.commands.try_send(line) {
+                Ok(()) => {}
+                Err(mpsc::error::TrySendError::Full(line)) => return self.outbox.push_front(line),
+                Err(mpsc::error::TrySendError::Closed(ClientLine::Command { cmd_id, .. })) => {
+                    let result = AckResult::Denied { reason: "this run takes no commands".to_owned() };
+                    let ack = HostLine::Ack { cmd_id, result, rev: self.app.state.rev };
+                    self.tell(Msg::Client(ClientEvent::Line(ack)));
+                }
+                Err(mpsc::error::TrySendError::Closed(ClientLine::Hello { .. })) => {}
+            }
         }
     }
 
@@ -212,6 +223,7 @@ impl Workbench {
                 _ = self.signals.stop.recv() => drop(stop()),
                 _ = self.signals.terminate.recv() => self.exit = Some(Exit::Hangup),
                 _ = self.signals.hangup.recv() => self.exit = Some(Exit::Hangup),
+                () = room(&self.commands, &self.outbox) => self.hand_over(),
                 event = client => match event {
                     Some(event) => {
                         for msg in [Msg::Tick(now_ms()), Msg::Client(event)] {
@@ -287,6 +299,14 @@ impl Workbench {
             self.watch.set(files.clone());
             self.watched = files;
         }
+    }
+}
+
+/// Until the link can take what waits for it, or has ended; for ever when nothing waits.
+pub(super) async fn room(commands: &mpsc::Sender<ClientLine>, outbox: &VecDeque<ClientLine>) {
+    match outbox.is_empty() {
+        true => std::future::pending().await,
+        false => drop(commands.reserve().await),
     }
 }
 

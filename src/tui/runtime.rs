@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::app::{App, Identity};
 use super::colour::Depth;
+use super::effects::room;
 use super::frames::{FrameAck, FrameClock};
 use super::msg::{Dirty, Effect, Msg};
 use super::probe::{Answers, Questions, read_answers};
@@ -103,6 +104,7 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
         acks,
         events,
         commands,
+        outbox: VecDeque::new(),
         services: options.services,
         grammars_asked: false,
         news,
@@ -136,6 +138,8 @@ pub(super) struct Workbench {
     acks: Option<FrameAck>,
     pub events: Option<mpsc::Receiver<ClientEvent>>,
     pub commands: mpsc::Sender<ClientLine>,
+    /// Commands that the link has no room for yet.
+    pub outbox: VecDeque<ClientLine>,
     pub services: Arc<dyn Services>,
     grammars_asked: bool,
     /// What tasks of this loop have to say.
@@ -188,6 +192,8 @@ enum Wake {
     Leave,
     Suspend,
     Timer,
+    /// The link takes commands again.
+    Room,
 }
 
 /// Where keys come from: nobody, while the terminal is answering questions.
@@ -232,6 +238,7 @@ impl Workbench {
             let mut suspend = false;
             match wake {
                 Wake::Timer => {}
+                Wake::Room => self.hand_over(),
                 Wake::Leave | Wake::Input(None | Some(Err(_))) => return Exit::Hangup,
                 Wake::Suspend => suspend = true,
                 Wake::Input(Some(Ok(event))) => messages.extend(message(event)),
@@ -300,6 +307,7 @@ impl Workbench {
             _ = self.signals.stop.recv() => Wake::Suspend,
             wake = keyboard.next() => wake,
             () = timer => Wake::Timer,
+            () = room(&self.commands, &self.outbox) => Wake::Room,
             news = self.news.1.recv() => Wake::News(news),
             file = self.watch.changed() => Wake::File(file),
             event = client => Wake::Client(event),

@@ -58,6 +58,7 @@ fn bench() -> Bench {
         acks: None,
         events: Some(events),
         commands,
+        outbox: VecDeque::new(),
         services: Arc::new(Recorder(Mutex::new(tell))),
         grammars_asked: false,
         news: mpsc::channel(NEWS),
@@ -100,4 +101,31 @@ async fn a_panic_elsewhere_is_told_and_leaves_the_terminal_alone() {
     assert!(app.lines.get(0).is_some_and(|line| line.text.ends_with(words)));
     drop(workbench);
     assert!(!desk.takes(elsewhere, "late"), "nobody is left to tell");
+}
+
+#[tokio::test]
+async fn commands_that_the_link_has_no_room_for_wait_and_none_is_denied() {
+    let Bench { mut workbench, mut sent, .. } = bench();
+    let command = |n: usize| ClientLine::Command {
+        cmd_id: n.to_string(),
+        expect_rev: None,
+        body: crate::event::Command::Pause,
+    };
+    (0..200).for_each(|n| workbench.send(command(n)));
+    let taken = async {
+        let mut taken = Vec::new();
+        while taken.len() < 200 {
+            tokio::select! {
+                line = sent.recv() => taken.extend(line),
+                () = room(&workbench.commands, &workbench.outbox) => workbench.hand_over(),
+            }
+        }
+        taken
+    };
+    let taken = tokio::time::timeout(DEADLINE, taken).await.unwrap();
+    assert_eq!(taken, (0..200).map(command).collect::<Vec<_>>());
+    assert_eq!(workbench.app.toast, None);
+    drop(sent);
+    workbench.send(command(200));
+    assert!(workbench.outbox.is_empty(), "a link that has ended keeps nothing");
 }
