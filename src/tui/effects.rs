@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use tokio::process::Child;
 use tokio::sync::mpsc;
 
-use super::colour::Depth;
 use super::editor::{Editing, Paging};
-use super::export::{Subject, shot, write_new};
+use super::export::{Subject, making, write_new};
 use super::msg::{EditPurpose, Effect, Msg};
 use super::picture::Format;
 use super::runtime::{Exit, News, Workbench, now_ms};
 use super::services::{Ask, Opening};
-use super::settings::{Settings, ThemeChoice};
+use super::settings::{Settings, ThemeChoice, Themes};
 use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::event::{AckResult, ClientLine, HostLine};
@@ -82,10 +81,7 @@ impl Workbench {
                 self.hang_up_if(&sent);
             }
             Effect::Theme(theme) => self.use_theme(&theme),
-            Effect::Export { subject, format } => {
-                let (role, words) = self.export(subject, format);
-                self.tell(Msg::Said(role, words));
-            }
+            Effect::Export { subject, format } => self.export(subject, format),
             Effect::OpenEditor { .. }
             | Effect::Page(_)
             | Effect::Suspend
@@ -103,9 +99,21 @@ impl Workbench {
     /// A message of the news, after what they change of the loop.
     pub(super) fn take(&mut self, news: News) -> Option<Msg> {
         match news {
-            News::Told(told) => Some(Msg::Told(*told)),
-            News::Panicked(what) => Some(Msg::Panicked(what)),
-            News::Grammars(grammars) => Some(Msg::Grammars(grammars)),
+            News::Msg(msg) => Some(*msg),
+            News::Theme { choice, loaded } => self.take_theme(&choice, loaded),
+            News::Settings { reading, settings } => {
+                // A later look has seen all that this one saw.
+                if reading != self.readings {
+                    return None;
+                }
+                Some(match settings {
+                    Ok(settings) => {
+                        self.adopt(&settings);
+                        Msg::Settings(settings)
+                    }
+                    Err(why) => Msg::SettingsBroken(why),
+                })
+            }
             News::Opened { then, connection: Ok(connection) } => {
                 self.events = Some(connection.events);
                 self.commands = connection.commands;
@@ -117,10 +125,17 @@ impl Workbench {
         }
     }
 
+    /// Work that waits for the disk, on a thread for that.
+    fn aside(&self, work: impl FnOnce() -> News + Send + 'static) {
+        let news = self.news.0.clone();
+        // A loop that has ended needs no answer.
+        tokio::task::spawn_blocking(move || drop(news.blocking_send(work())));
+    }
+
     fn ask(&self, ask: Ask) {
         let (answer, news) = (self.services.answer(ask), self.news.0.clone());
         // A loop that has ended needs no answer.
-        tokio::spawn(async move { drop(news.send(News::Told(Box::new(answer.await))).await) });
+        tokio::spawn(async move { drop(news.send(News::of(Msg::Told(answer.await))).await) });
     }
 
     fn open(&self, run: Option<PathBuf>, opening: Opening, then: Msg) {
@@ -242,46 +257,64 @@ impl Workbench {
     }
 
     /// Pictures have all the colours of the theme, whatever the terminal shows.
-    fn export(&self, subject: Subject, format: Format) -> (Role, String) {
-        let written = self
-            .app
-            .surface
-            .theme
-            .load(self.light, Depth::True)
-            .map_err(|error| error.to_string())
-            .and_then(|theme| shot(&self.app, &theme, subject, format))
-            .and_then(|bytes| write_new(&self.app.export_folder(), subject, format, now_ms(), &bytes));
-        match written {
-            Ok(path) => (Role::Good, format!("written: {}", path.display())),
-            Err(error) => (Role::Bad, format!("not exported: {error}")),
-        }
+    fn export(&self, subject: Subject, format: Format) {
+        let make = making(&self.app, &self.themes.full, subject, format);
+        let (folder, at) = (self.app.export_folder(), now_ms());
+        self.aside(move || {
+            let written = make().and_then(|bytes| write_new(&folder, subject, format, at, &bytes));
+            News::of(match written {
+                Ok(path) => Msg::Said(Role::Good, format!("written: {}", path.display())),
+                Err(error) => Msg::Said(Role::Bad, format!("not exported: {error}")),
+            })
+        });
     }
 
     // --- settings ---
 
-    /// A theme that cannot be used leaves the old one.
-    pub(super) fn use_theme(&mut self, theme: &ThemeChoice) {
-        match theme.load(self.light, self.depth) {
-            Ok(theme) => {
-                self.theme = theme;
-                self.app.redraw();
+    /// A theme that cannot be used leaves the old one. One in a file comes once it is read.
+    pub(super) fn use_theme(&mut self, choice: &ThemeChoice) {
+        self.wanted_theme = choice.clone();
+        let (light, depth) = (self.light, self.depth);
+        match choice {
+            ThemeChoice::Auto | ThemeChoice::Named(_) => {
+                let loaded = Themes::load(choice, light, depth).map_err(|error| error.to_string());
+                self.take_theme(choice, loaded).into_iter().for_each(|msg| self.tell(msg));
             }
-            Err(error) => self.tell(Msg::Said(Role::Bad, error.to_string())),
+            ThemeChoice::File(_) => {
+                let choice = choice.clone();
+                self.aside(move || {
+                    let loaded = Themes::load(&choice, light, depth).map_err(|error| error.to_string());
+                    News::Theme { choice, loaded }
+                });
+            }
         }
     }
 
-    /// What a change of this file means.
+    fn take_theme(&mut self, choice: &ThemeChoice, loaded: Result<Themes, String>) -> Option<Msg> {
+        match loaded {
+            // Another one was chosen meanwhile.
+            _ if *choice != self.wanted_theme => None,
+            Ok(themes) => {
+                self.themes = themes;
+                self.app.redraw();
+                None
+            }
+            Err(why) => Some(Msg::Said(Role::Bad, why)),
+        }
+    }
+
+    /// What a change of this file means, where it is known at once.
     pub(super) fn file_changed(&mut self, file: &Path) -> Option<Msg> {
         if !self.setting_files.iter().any(|known| known == file) {
             return Some(Msg::FileChanged(file.to_owned()));
         }
-        Some(match Settings::load(&self.wishes) {
-            Ok(settings) => {
-                self.adopt(&settings);
-                Msg::Settings(Box::new(settings))
-            }
-            Err(error) => Msg::SettingsBroken(error.to_string()),
-        })
+        self.readings += 1;
+        let (reading, wishes) = (self.readings, self.wishes.clone());
+        self.aside(move || {
+            let settings = Settings::load(&wishes).map(Box::new).map_err(|error| error.to_string());
+            News::Settings { reading, settings }
+        });
+        None
     }
 
     /// What of the settings is the loop's.
@@ -296,7 +329,8 @@ impl Workbench {
         let mut files = self.setting_files.clone();
         files.extend(self.app.watched());
         if files != self.watched {
-            self.watch.set(files.clone());
+            // What changes until it is watched was read just now.
+            drop(self.watch.set(files.clone()));
             self.watched = files;
         }
     }

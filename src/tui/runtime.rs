@@ -21,10 +21,10 @@ use super::effects::room;
 use super::frames::{FrameAck, FrameClock};
 use super::msg::{Dirty, Effect, Msg};
 use super::probe::{Answers, Questions, read_answers};
-use super::services::{Services, Told};
-use super::settings::{Settings, ThemeChoice, Wishes};
+use super::services::Services;
+use super::settings::{Settings, ThemeChoice, Themes, Wishes};
 use super::term::{Terminal, install_panic_hook};
-use super::theme::{Role, Theme};
+use super::theme::Role;
 use super::view;
 use super::watch::Watch;
 use crate::client::{ClientEvent, Connection};
@@ -92,11 +92,13 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
     };
     let mut workbench = Workbench {
         app,
-        theme: settings.theme.load(false, depth)?,
+        themes: Themes::load(&settings.theme, false, depth)?,
+        wanted_theme: settings.theme.clone(),
         depth,
         light: false,
         wishes: options.wishes,
         setting_files: Vec::new(),
+        readings: 0,
         watched: Vec::new(),
         watch: Watch::start(),
         terminal: Terminal::enter().context("cannot set up the terminal")?,
@@ -124,13 +126,17 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
 
 pub(super) struct Workbench {
     pub app: App,
-    pub theme: Theme,
+    pub themes: Themes,
+    /// What was chosen last; its file may still be read.
+    pub wanted_theme: ThemeChoice,
     pub depth: Depth,
     /// The terminal's background is light, as far as is known.
     pub light: bool,
     pub wishes: Wishes,
     /// Files of the settings in force.
     pub setting_files: Vec<PathBuf>,
+    /// How often the settings were read anew.
+    pub readings: u64,
     pub watched: Vec<PathBuf>,
     pub watch: Watch,
     pub terminal: Terminal,
@@ -170,15 +176,27 @@ impl Signals {
 
 /// What a task of the loop came to.
 pub(super) enum News {
-    Told(Box<Told>),
-    /// A task ended by a panic.
-    Panicked(String),
-    Grammars(Arc<Grammars>),
+    Msg(Box<Msg>),
+    Theme {
+        choice: ThemeChoice,
+        loaded: Result<Themes, String>,
+    },
+    /// What the files say at the `reading`th look.
+    Settings {
+        reading: u64,
+        settings: Result<Box<Settings>, String>,
+    },
     /// What is to be told once the connection is there.
     Opened {
         then: Msg,
         connection: Result<Connection, String>,
     },
+}
+
+impl News {
+    pub fn of(msg: Msg) -> Self {
+        News::Msg(Box::new(msg))
+    }
 }
 
 /// What ended a wait.
@@ -336,7 +354,8 @@ impl Workbench {
 
     /// Only once a frame stands that could do with them: no frame waits for grammars.
     fn load_grammars(&mut self) {
-        let coloured = self.theme.style(Role::SynKeyword).fg != self.theme.style(Role::Text).fg;
+        let theme = &self.themes.shown;
+        let coloured = theme.style(Role::SynKeyword).fg != theme.style(Role::Text).fg;
         if self.grammars_asked || !coloured || !self.app.wants_grammars() {
             return;
         }
@@ -344,7 +363,7 @@ impl Workbench {
         let news = self.news.0.clone();
         tokio::task::spawn_blocking(move || {
             // A loop that has ended needs no colours.
-            drop(news.blocking_send(News::Grammars(Arc::new(Grammars::load()))));
+            drop(news.blocking_send(News::of(Msg::Grammars(Arc::new(Grammars::load())))));
         });
     }
 
@@ -357,7 +376,7 @@ impl Workbench {
             self.terminal.screen.repaint();
         }
         self.terminal.screen.title(&self.app.window_title())?;
-        let (app, theme) = (&self.app, &self.theme);
+        let (app, theme) = (&self.app, &self.themes.shown);
         self.terminal.screen.draw(app.size, |buf| view::draw(app, theme, buf))?;
         self.clock.drawn(began, Instant::now());
         self.load_grammars();
@@ -372,7 +391,9 @@ impl Workbench {
 fn panic_news(news: &mpsc::Sender<News>) -> impl Fn(String) -> bool + Send + Sync + use<> {
     let news = news.clone();
     // A queue that is full has enough to tell; the screen stands all the same.
-    move |what| !matches!(news.try_send(News::Panicked(what)), Err(mpsc::error::TrySendError::Closed(_)))
+    move |what| {
+        !matches!(news.try_send(News::of(Msg::Panicked(what))), Err(mpsc::error::TrySendError::Closed(_)))
+    }
 }
 
 fn message(event: Input) -> Option<Msg> {

@@ -9,7 +9,9 @@ use tokio::process::Command;
 use super::*;
 use crate::client::Listing;
 use crate::domain::Author;
-use crate::tui::services::{Ask, Opening};
+use crate::tui::export::Subject;
+use crate::tui::picture::Format;
+use crate::tui::services::{Ask, Opening, Told};
 use crate::tui::term::PanicDesk;
 
 /// Generous: only a hang gets there.
@@ -46,11 +48,13 @@ fn bench() -> Bench {
     let identity = Identity { name: Author("ann".into()), read_only: false, client_id: "c".into() };
     let workbench = Workbench {
         app: App::new(identity, (80, 24), 0).unattached(),
-        theme: Theme::named("dark", Depth::True).unwrap(),
+        themes: Themes::load(&ThemeChoice::Auto, false, Depth::True).unwrap(),
+        wanted_theme: ThemeChoice::Auto,
         depth: Depth::True,
         light: false,
         wishes: Wishes::default(),
         setting_files: Vec::new(),
+        readings: 0,
         watched: Vec::new(),
         watch: Watch::start(),
         terminal: Terminal::new(),
@@ -128,4 +132,42 @@ async fn commands_that_the_link_has_no_room_for_wait_and_none_is_denied() {
     drop(sent);
     workbench.send(command(200));
     assert!(workbench.outbox.is_empty(), "a link that has ended keeps nothing");
+}
+
+#[tokio::test]
+async fn an_export_and_a_theme_file_are_answered_later() {
+    let Bench { mut workbench, .. } = bench();
+    let folder = tempfile::tempdir().unwrap();
+    workbench.app.attached = Some(folder.path().to_owned());
+    let next = async |workbench: &mut Workbench| {
+        let news = tokio::time::timeout(DEADLINE, workbench.news.1.recv()).await.unwrap().unwrap();
+        workbench.take(news)
+    };
+    workbench.waiting.push_back(Effect::Export { subject: Subject::Screen, format: Format::Png });
+    workbench.carry_out().await;
+    let Some(Msg::Said(Role::Good, words)) = next(&mut workbench).await else { panic!("no word of it") };
+    let path = PathBuf::from(words.strip_prefix("written: ").unwrap());
+    assert!(std::fs::read(path).unwrap().starts_with(b"\x89PNG"));
+
+    let none = ThemeChoice::File(folder.path().join("none.toml"));
+    workbench.use_theme(&none);
+    let Some(Msg::Said(Role::Bad, words)) = next(&mut workbench).await else { panic!("no complaint") };
+    assert!(words.contains("none.toml"), "{words}");
+    // Another one is chosen before the file is read.
+    workbench.use_theme(&none);
+    workbench.use_theme(&ThemeChoice::Named("light".into()));
+    assert!(next(&mut workbench).await.is_none(), "a late answer is dropped");
+}
+
+#[tokio::test]
+async fn of_two_looks_at_the_settings_the_later_counts() {
+    let Bench { mut workbench, .. } = bench();
+    let file = PathBuf::from("ui.toml");
+    workbench.setting_files.push(file.clone());
+    assert!(workbench.file_changed(&file).is_none() && workbench.file_changed(&file).is_none());
+    let settings = |fps| Ok(Box::new(Settings { fps, ..Settings::default() }));
+    let first = News::Settings { reading: 1, settings: settings(1) };
+    assert!(workbench.take(first).is_none());
+    let second = News::Settings { reading: 2, settings: settings(2) };
+    assert!(matches!(workbench.take(second), Some(Msg::Settings(settings)) if settings.fps == 2));
 }
