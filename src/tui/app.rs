@@ -207,7 +207,7 @@ impl App {
         self
     }
 
-    /// One message in, the wanted effects out.
+    /// One message in, the wanted effects out. Whoever drops them leaves the app waiting for answers for ever.
     pub fn update(&mut self, msg: Msg) -> Vec<Effect> {
         let mut effects = self.take(msg);
         effects.extend(self.want_series());
@@ -263,6 +263,11 @@ impl App {
             }
             Msg::Said(role, text) => {
                 self.say(role, text);
+                Vec::new()
+            }
+            Msg::Panicked(what) => {
+                self.lines.note(self.now, format!("internal error: {what}"));
+                self.say(Role::Bad, format!("internal error, the screen goes on (8 has it): {what}"));
                 Vec::new()
             }
             Msg::Told(told) => self.told(told),
@@ -336,15 +341,20 @@ impl App {
         place(Rect::new(0, 0, self.size.0, self.size.1), self.arrangement)
     }
 
-    /// A clock on the screen runs.
+    /// A clock of the run runs.
     pub(super) fn clock_runs(&self) -> bool {
         matches!(self.state.status, RunStatus::Running | RunStatus::Cancelling { .. })
             || matches!(self.link, Link::Lost { .. })
     }
 
+    /// It is also shown: not for its own sake to somebody who looks elsewhere.
+    fn clock_ticks(&self) -> bool {
+        self.clock_runs() && self.surface.attention != Some(false)
+    }
+
     /// Milliseconds until the next tick is wanted; `None`: nothing on the screen depends on time.
     pub fn next_tick(&self) -> Option<u64> {
-        let second = self.clock_runs().then(|| 1000 - self.now % 1000);
+        let second = self.clock_ticks().then(|| 1000 - self.now % 1000);
         let toast = self.toast.as_ref().map(|toast| toast.until.saturating_sub(self.now).max(1));
         let look = self.next_look().map(|due| due.saturating_sub(self.now).max(1));
         second.into_iter().chain(toast).chain(look).chain(self.next_step()).min()
@@ -357,7 +367,7 @@ impl App {
         if step {
             self.stain(Dirty::Data);
         }
-        if new_second && self.clock_runs() {
+        if new_second && self.clock_ticks() {
             self.stain(Dirty::Data);
         }
         if self.toast.as_ref().is_some_and(|toast| toast.until <= now) {
@@ -430,6 +440,10 @@ impl App {
     /// Folds a record into the history behind the glance; the whole takes the glance's place once it is as far.
     fn read_history(&mut self, record: &Record) {
         let Some((history, board)) = &mut self.history else { return };
+        // A connection made anew repeats what was under way to the screen.
+        if record.seq <= history.seq {
+            return;
+        }
         history.apply(record);
         board.hear(record);
         self.lines.hear(record, self.last_seq);

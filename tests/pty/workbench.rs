@@ -243,3 +243,42 @@ async fn inside_tmux() {
     terminal.wait();
     assert_eq!(place.planish(&["ctl", "one", "cancel"]).code, Some(0));
 }
+
+/// A shell with jobs, and the workbench as one of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn control_z_in_the_pager_gives_the_shell_back_and_fg_goes_on() {
+    let place = Place::new().await;
+    let pager = place.path("pager");
+    std::fs::write(&pager, "#!/bin/sh\necho PAGING\nread line\n").unwrap();
+    std::fs::set_permissions(&pager, Permissions::from_mode(0o755)).unwrap();
+    let mut command = CommandBuilder::new("bash");
+    command.args(["--norc", "--noprofile", "-i"]);
+    command.cwd(place.path(""));
+    command.env("TERM", XTERM);
+    command.env("PAGER", &pager);
+    command.env("PS1", "SHELL> ");
+    for (name, value) in place.command(&[]).get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    let scratch = place.path("terminal-jobs");
+    std::fs::create_dir(&scratch).unwrap();
+    let mut terminal = Terminal::spawn(command, &scratch, 120, 40);
+    terminal.wait_for("SHELL>");
+    terminal.send(&format!("{PLANISH} {}\n", TWO_STEPS.join(" ")));
+    terminal.wait_for("[REVIEW 2]");
+    terminal.send("4o");
+    terminal.wait_for("PAGING");
+    terminal.send("\u{1a}");
+    terminal.wait_for("Stopped");
+    terminal.send("fg\n");
+    terminal.wait_for("fg");
+    terminal.send("\n");
+    terminal.wait_for("[REVIEW 2]");
+    terminal.send("q");
+    terminal.wait_for("SHELL>");
+    terminal.send("exit\n");
+    terminal.wait();
+    assert_eq!(place.planish(&["ctl", "one", "cancel"]).code, Some(0));
+}
