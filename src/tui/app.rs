@@ -19,6 +19,7 @@ use super::controls::patch::{Anchor, PatchView};
 use super::controls::rollouts::RolloutsView;
 use super::controls::runs::RunsView;
 use super::controls::transcript::TranscriptView;
+use super::drafts::Purpose;
 use super::form::LaunchForm;
 use super::journal_lines::JournalLines;
 use super::keymap::Keymap;
@@ -145,6 +146,8 @@ pub struct App {
     pub toast: Option<Toast>,
     pub(super) index: RefCell<RunIndex>,
     pub(super) pending: HashMap<String, Pending>,
+    /// Words that no host has applied yet.
+    pub(super) drafts: Vec<(Purpose, String)>,
     pub(super) commands: u64,
     last_key_at: u64,
     dirty: Dirty,
@@ -194,6 +197,7 @@ impl App {
             toast: None,
             index: RefCell::default(),
             pending: HashMap::new(),
+            drafts: Vec::new(),
             commands: 0,
             last_key_at: 0,
             dirty: Dirty::Repaint,
@@ -216,6 +220,8 @@ impl App {
     }
 
     fn take(&mut self, msg: Msg) -> Vec<Effect> {
+        // Below that nothing can be acted upon that could be seen.
+        let shown = self.places().class != Class::Tiny;
         match msg {
             Msg::Tick(now) => {
                 self.tick(now);
@@ -224,11 +230,12 @@ impl App {
             Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
             Msg::Key(key) => {
                 self.last_key_at = self.now;
+                self.toast = None;
                 self.stain(Dirty::Input);
                 self.key(key)
             }
             Msg::Paste(text) => {
-                if let Some(overlay) = &mut self.overlay {
+                if let Some(overlay) = self.overlay.as_mut().filter(|_| shown) {
                     overlay.paste(&text);
                     self.stain(Dirty::Input);
                 }
@@ -248,7 +255,8 @@ impl App {
                 self.stain(Dirty::Repaint);
                 Vec::new()
             }
-            Msg::Mouse(event) => self.mouse(event),
+            Msg::Mouse(event) if shown => self.mouse(event),
+            Msg::Mouse(_) => Vec::new(),
             Msg::Focus(here) => {
                 self.focus_changed(here);
                 Vec::new()

@@ -2,7 +2,9 @@
 
 use ratatui::layout::Rect;
 
+use super::action::Action;
 use super::app::{App, Link};
+use super::controls::global::GlobalAction;
 use super::paint::{Canvas, Span, span, spans_width};
 use super::stages::{Stage, between};
 use super::theme::Role;
@@ -287,6 +289,16 @@ pub fn summary(app: &App) -> Vec<Vec<Span>> {
     if !scores.is_empty() {
         lines.push(scores);
     }
-    lines.push(vec![span(Role::Dim, "enlarge to 60×15 or use --plain · q leaves")]);
+    let role = if let Some(toast) = &app.toast {
+        lines.push(vec![span(toast.role, toast.text.clone())]);
+        Role::Strong
+    } else {
+        Role::Dim
+    };
+    let leave = match app.keymap.first(Action::Global(GlobalAction::Quit)) {
+        Some(key) => format!("; {key} leaves"),
+        None => String::new(),
+    };
+    lines.push(vec![span(role, format!("enlarge to 60×15 for keys{leave}"))]);
     lines
 }

@@ -8,6 +8,7 @@ use super::app::App;
 use super::controls::global::GlobalAction;
 use super::help::is_motion;
 use super::keymap::{Match, Press};
+use super::layout::Class;
 use super::msg::Effect;
 use super::overlay::{Chosen, Outcome, Prompted};
 use super::settings::{ThemeChoice, theme_names};
@@ -17,7 +18,30 @@ use super::theme::Role;
 const MOST_COUNT: usize = 999_999;
 
 impl App {
+    /// Where no pane is shown: what needs none to be seen.
+    fn key_unseen(&mut self, key: KeyEvent) -> Vec<Effect> {
+        self.surface.presses.clear();
+        self.surface.count = None;
+        let found = Press::of(key).map(|press| self.keymap.lookup(Scope::Global, &[press]));
+        match found {
+            // An overlay that nobody sees is not left for the client.
+            Some(Match::Action(Action::Global(GlobalAction::Quit | GlobalAction::Interrupt))) => {
+                vec![Effect::Quit]
+            }
+            Some(Match::Action(Action::Global(action @ (GlobalAction::Suspend | GlobalAction::Repaint)))) => {
+                self.act_global(action)
+            }
+            Some(Match::Action(_) | Match::Prefix | Match::None) | None => {
+                self.say(Role::Warn, "nothing done: too small for keys");
+                Vec::new()
+            }
+        }
+    }
+
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        if self.places().class == Class::Tiny {
+            return self.key_unseen(key);
+        }
         // These work inside every overlay and input too.
         if key.modifiers.contains(KeyModifiers::CONTROL)
             && let Some(press) = Press::of(key)

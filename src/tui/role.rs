@@ -40,6 +40,8 @@ impl App {
 
     pub(super) fn role_taken(&mut self, read_only: bool) {
         self.stain(Dirty::Input);
+        // Nobody answers on the new connection what was asked on the old one.
+        self.pending.values_mut().for_each(|pending| pending.words = None);
         if std::mem::replace(&mut self.identity.read_only, read_only) == read_only {
             return;
         }

@@ -2,6 +2,7 @@
 
 use super::app::App;
 use super::controls::config::RETUNE;
+use super::drafts::Purpose;
 use super::msg::{EditPurpose, Effect};
 use super::overlay::{Confirmed, Overlay, Prompted, Question};
 use super::theme::Role;
@@ -17,6 +18,10 @@ pub struct Pending {
     pub what: String,
     /// The edit it decides, and how.
     pub decides: Option<(StepRef, usize, Decision)>,
+    /// What its words are for.
+    pub words: Option<Purpose>,
+    /// What to say once it is applied, where the screen does not show it by itself.
+    pub done: Option<String>,
     /// Its place among this client's commands.
     pub number: u64,
 }
@@ -91,7 +96,17 @@ impl App {
             Command::Decide { at, edit, decision } => Some((*at, *edit, decision.clone())),
             _ => None,
         };
-        self.pending.insert(cmd_id.clone(), Pending { what, decides, number: self.commands });
+        let done = match &body {
+            Command::Comment { .. } => Some("comment sent".to_owned()),
+            Command::Override { ruling, .. } => Some(format!("overruled: {}", ruling.name())),
+            Command::Submit { .. } => Some("submitted: the gate measures the result".to_owned()),
+            _ => None,
+        };
+        let words = Purpose::of(&body).map(|(purpose, words)| {
+            self.keep_words(purpose, words);
+            purpose
+        });
+        self.pending.insert(cmd_id.clone(), Pending { what, decides, words, done, number: self.commands });
         Effect::Send(ClientLine::Command { cmd_id, expect_rev, body })
     }
 
@@ -157,9 +172,11 @@ impl App {
             [one] => format!("Reject edit {}: why?", one + 1),
             many => format!("Reject {}: why?", count(many.len(), "undecided edit")),
         };
+        let offered = edits.iter().map(|edit| self.offered_words(Purpose::Reject { at, edit: *edit }));
+        let input = offered.into_iter().find(|input| !input.text().is_empty()).unwrap_or_default();
         let then = Prompted::Reject { at, edits, expect_rev: self.state.rev };
         let hint = "the optimiser is told · enter rejects, also without a reason";
-        self.overlay = Some(Overlay::Prompt { title, hint, input: super::input::Input::default(), then });
+        self.overlay = Some(Overlay::Prompt { title, hint, input, then });
     }
 
     pub(super) fn reject(&mut self, at: StepRef, edits: &[usize], reason: &str, rev: u64) -> Vec<Effect> {
@@ -245,7 +262,8 @@ impl App {
         };
         let then = Prompted::Comment { at, edit };
         let hint = "the optimiser reads it in later steps · esc says nothing";
-        self.overlay = Some(Overlay::Prompt { title, hint, input: super::input::Input::default(), then });
+        let input = self.offered_words(Purpose::Comment { at, edit });
+        self.overlay = Some(Overlay::Prompt { title, hint, input, then });
     }
 
     pub(super) fn comment(&mut self, at: StepRef, edit: Option<usize>, text: &str) -> Vec<Effect> {
@@ -337,6 +355,9 @@ impl App {
 
     pub(super) fn acknowledged(&mut self, cmd_id: &str, result: AckResult) {
         let Some(pending) = self.pending.remove(cmd_id) else { return };
+        if let (Some(purpose), AckResult::Applied | AckResult::Noop) = (pending.words, &result) {
+            self.forget_words(purpose);
+        }
         match result {
             AckResult::Applied if pending.what == RETUNE => {
                 self.retuned();
@@ -346,14 +367,19 @@ impl App {
                 self.retuned();
                 self.say(Role::Dim, "the settings are so already; nothing changed");
             }
-            AckResult::Applied | AckResult::Noop => {}
+            AckResult::Applied | AckResult::Noop => {
+                if let Some(done) = pending.done {
+                    self.say(Role::Good, done);
+                }
+            }
             AckResult::Conflict { by, detail } => {
                 self.forget_undo(&pending);
                 self.say(Role::Warn, format!("{} was first: {detail}", by.0));
             }
             AckResult::Denied { reason } => {
                 self.forget_undo(&pending);
-                self.say(Role::Bad, format!("{} denied: {reason}", pending.what));
+                let kept = if pending.words.is_some() { " (your words are kept)" } else { "" };
+                self.say(Role::Bad, format!("{} denied: {reason}{kept}", pending.what));
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::event::Command;
 use crate::tui::action::{Action, Spec, rows};
 use crate::tui::app::{App, Scroll};
 use crate::tui::controls::global::GlobalAction;
-use crate::tui::input::Input;
+use crate::tui::drafts::Purpose;
 use crate::tui::item_table::{ItemSort, ItemTableCache};
 use crate::tui::msg::Effect;
 use crate::tui::overlay::{Choice, Chosen, Overlay, Prompted};
@@ -116,7 +116,8 @@ impl App {
         let title = format!("Step {}: {}. Why?", at.step, ruling.name());
         let hint = "recorded with your name · a reason is needed";
         let then = Prompted::Ruling { at, ruling };
-        self.overlay = Some(Overlay::Prompt { title, hint, input: Input::default(), then });
+        let input = self.offered_words(Purpose::Ruling { at });
+        self.overlay = Some(Overlay::Prompt { title, hint, input, then });
     }
 
     pub(in crate::tui) fn overrule(&mut self, at: StepRef, ruling: Ruling, reason: &str) -> Vec<Effect> {
