@@ -14,7 +14,7 @@ use crate::engine::{
     Continuation, Engine, EngineParts, Journal, Shape, Successor, live_channel, minimum_calls, run_plan,
 };
 use crate::env::Task;
-use crate::event::{Event, LogLevel, Record, RunPlan, RunState};
+use crate::event::{Event, LogLevel, Record, RunPlan, RunState, RunStatus};
 use crate::model::local::{LocalModel, LocalSettings};
 use crate::model::{Budget, LocalBackend, ModelStack, StackParts};
 use crate::store::foreign::ForeignRun;
@@ -68,6 +68,9 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     }
     let resumed = state.info.is_some();
     record(&journal, Event::HostStarted { host: host_name(), pid: std::process::id(), resumed })?;
+    if let Some(message) = pause_ended(&state) {
+        record(&journal, Event::Log { level: LogLevel::Warn, message })?;
+    }
     if opened.torn_bytes > 0 {
         let message = format!("cut a torn last line of {} bytes off the journal", opened.torn_bytes);
         record(&journal, Event::Log { level: LogLevel::Warn, message })?;
@@ -203,6 +206,17 @@ pub fn read_skill(path: &Path) -> Result<String> {
     Ok(text.replace("\r\n", "\n"))
 }
 
+/// A run that is resumed goes on, also where it was paused when its host went.
+fn pause_ended(before: &RunState) -> Option<String> {
+    match &before.status {
+        RunStatus::Paused { by } => Some(format!("resumed: the pause by {} ended", by.0)),
+        RunStatus::NotStarted
+        | RunStatus::Running
+        | RunStatus::Cancelling { .. }
+        | RunStatus::Ended { .. } => None,
+    }
+}
+
 fn record(journal: &Journal, event: Event) -> Result<()> {
     journal.outside(|_| Ok(event))?;
     Ok(())
@@ -217,4 +231,18 @@ fn active_seconds(records: &[Record]) -> f64 {
         }
     }
     milliseconds as f64 / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Author;
+
+    #[test]
+    fn a_pause_that_a_resume_ends_is_said() {
+        let mut state = RunState::default();
+        assert_eq!(pause_ended(&state), None);
+        state.status = RunStatus::Paused { by: Author("ann".into()) };
+        assert_eq!(pause_ended(&state).as_deref(), Some("resumed: the pause by ann ended"));
+    }
 }

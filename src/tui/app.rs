@@ -113,6 +113,8 @@ pub struct App {
     pub now: u64,
     pub size: (u16, u16),
     pub link: Link,
+    /// What happened is only played: there is no host.
+    pub replay: bool,
     /// From the welcome line: the name before `run_started` is known, and the folder as its host knows it.
     pub run: String,
     pub run_dir: String,
@@ -165,6 +167,7 @@ impl App {
             now,
             size,
             link: Link::Connecting,
+            replay: false,
             run: String::new(),
             run_dir: String::new(),
             attached: None,
@@ -578,9 +581,10 @@ impl App {
         if review.mode == ReviewMode::Auto {
             return None;
         }
+        let paused = if matches!(self.state.status, RunStatus::Paused { .. }) { " (paused)" } else { "" };
         Some(match self.waiting() {
-            0 => "REVIEW submit".to_owned(),
-            n => format!("REVIEW {n}"),
+            0 => format!("REVIEW submit{paused}"),
+            n => format!("REVIEW {n}{paused}"),
         })
     }
 
@@ -621,7 +625,12 @@ impl App {
     }
 
     pub fn can_steer(&self) -> bool {
-        self.is_attached() && !self.identity.read_only && !self.ended()
+        self.unsteerable().is_none() && !self.identity.read_only && !self.ended()
+    }
+
+    /// Whether steering is to be had, or to be left.
+    pub fn can_change_role(&self) -> bool {
+        self.unsteerable().is_none()
     }
 
     pub fn is_attached(&self) -> bool {

@@ -237,7 +237,9 @@ fn numbers(app: &App) -> Vec<Vec<Span>> {
     {
         out.push(vec![span(Role::Warn, format!("  {}", app.countdown(review)))]);
     }
-    if app.identity.read_only {
+    if app.replay {
+        out.push(vec![span(Role::Warn, "  replay")]);
+    } else if app.identity.read_only {
         out.push(vec![span(Role::Warn, "  watch only")]);
     }
     if let Some(info) = &app.state.info {

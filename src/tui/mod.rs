@@ -38,6 +38,7 @@ mod picture;
 mod plot;
 mod preview;
 mod probe;
+mod refusal;
 mod resume;
 mod role;
 mod row_filter;

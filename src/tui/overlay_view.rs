@@ -71,6 +71,11 @@ pub fn draw(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) {
                 input_line(input, row, canvas);
             }
             let found = entries(app, &input.text());
+            if found.is_empty()
+                && let Some(row) = rows.next()
+            {
+                canvas.line(row, &[span(Role::Dim, "no command matches")]);
+            }
             let first = super::paint::window(*selected, found.len(), inner.height.saturating_sub(1) as usize);
             for (row, (index, entry)) in rows.zip(found.iter().enumerate().skip(first)) {
                 let (role, doc) = match &entry.then {

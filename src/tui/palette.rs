@@ -9,7 +9,6 @@ use super::settings::{ThemeChoice, theme_names};
 use super::stages::Stage;
 use super::theme::Role;
 use crate::config::{find_key, keys, nearest};
-use crate::tui::controls::global::GlobalAction;
 
 /// Completions shown for one word.
 const COMPLETIONS: usize = 20;
@@ -180,7 +179,11 @@ fn setting(app: &App, argument: &str) -> Vec<Entry> {
     {
         let name = format!("set {key} {value}");
         if !app.can_steer() {
-            let why = if app.ended() { "the run has ended" } else { "read-only" };
+            let why = match app.unsteerable() {
+                Some(why) => why,
+                None if app.ended() => "the run has ended",
+                None => "read-only",
+            };
             return vec![entry(name, known.doc, Then::Refuse(why.to_owned()))];
         }
         let run = Argued::Set { key: key.to_owned(), value: value.to_owned() };
@@ -203,25 +206,6 @@ fn setting(app: &App, argument: &str) -> Vec<Entry> {
 }
 
 impl App {
-    /// Why an action cannot be done now; `None`: it can.
-    pub(super) fn why_not(&self, spec: &Spec) -> Option<String> {
-        if (spec.enabled)(self) {
-            return None;
-        }
-        Some(if spec.steers && self.identity.read_only {
-            match self.keymap.first(Action::Global(GlobalAction::Steer)) {
-                Some(keys) => format!("read-only: press {keys} to steer"),
-                None => "read-only".to_owned(),
-            }
-        } else if spec.steers && !self.is_attached() {
-            "no run is attached".to_owned()
-        } else if spec.steers && self.ended() {
-            "the run has ended".to_owned()
-        } else {
-            "nothing for it here".to_owned()
-        })
-    }
-
     pub(super) fn run_argued(&mut self, argued: Argued) -> Vec<Effect> {
         match argued {
             Argued::Filter(text) => self.set_filter(self.arrangement.focus, &text),

@@ -1,8 +1,8 @@
 //! What the screen says back to a person: too small for keys, what was applied, what came to nothing, what is refused.
 
 use planish::domain::Ruling;
-use planish::event::{AckResult, Command, Event, HostLine};
-use planish::tui::{App, Effect, Msg, Overlay};
+use planish::event::{AckResult, Command, EndStatus, Event, HostLine};
+use planish::tui::{App, Effect, Msg, Overlay, Pane};
 use ratatui::crossterm::event::KeyCode;
 
 use super::client::{control, hear, key, played, press, text};
@@ -143,4 +143,115 @@ fn reasons_that_came_to_nothing_are_offered_again() {
     answered(&mut app, &sent, &AckResult::Applied);
     press(&mut app, "O1");
     assert_eq!(typed(&app), "");
+}
+
+#[test]
+fn a_replay_says_that_nothing_of_it_is_steered() {
+    let mut app = reviewing();
+    app.replay = true;
+    app.identity.read_only = true;
+    let host = Event::HostStarted { host: "machine-7".into(), pid: 4711, resumed: false };
+    next_event(&mut app, host);
+    press(&mut app, "4");
+    for keys in ["a", "x", "c", "gs", "Q", "p", "5O"] {
+        assert_eq!(press(&mut app, keys), [], "{keys}");
+        assert!(app.overlay.is_none(), "{keys}");
+        assert_eq!(said(&app), "a replay cannot be steered", "{keys}");
+    }
+    press(&mut app, "0");
+    let shown = text(&app);
+    assert!(!shown.contains("gs") && !shown.contains("machine-7"), "{shown}");
+    assert!(shown.contains("a replay cannot be steered"), "{shown}");
+}
+
+#[test]
+fn an_imported_run_is_not_steered_either() {
+    let mut app = played(SIZE, &fixture::two_steps());
+    let ended = Event::RunFinished {
+        status: EndStatus::Imported,
+        reason: String::new(),
+        best_hash: String::new(),
+        best_step: 0,
+        best_score: None,
+        baseline_score: None,
+    };
+    next_event(&mut app, ended);
+    for keys in ["p", "Q", "gs", "5O"] {
+        assert_eq!(press(&mut app, keys), [], "{keys}");
+        assert_eq!(said(&app), "an imported run cannot be steered", "{keys}");
+    }
+}
+
+#[test]
+fn a_refusal_says_what_to_do() {
+    let mut app = reviewing();
+    press(&mut app, "5O");
+    assert_eq!(said(&app), "override: only the last decided step can be overruled: step 2 ([ goes there)");
+    assert!(text(&app).contains("only the last decided step"));
+    press(&mut app, "[[O");
+    assert_eq!(said(&app), "override: only the last decided step can be overruled: step 2 (] goes there)");
+    press(&mut app, "4a");
+    assert_eq!(said(&app), "accept: the open review is of step 3 (f goes there)");
+    press(&mut app, "f3x");
+    assert_eq!(said(&app), "cancel: no call under way is selected");
+    press(&mut app, "R");
+    assert_eq!(said(&app), "requeue: no call under way is selected");
+    press(&mut app, "4u");
+    assert_eq!(said(&app), "undo: no decision to take back");
+}
+
+#[test]
+fn a_review_of_a_paused_run_is_not_said_to_run() {
+    let mut app = reviewing();
+    next_event(&mut app, Event::Paused { by: fixture::ann() });
+    assert_eq!(app.review_label().as_deref(), Some("REVIEW 4 (paused)"));
+    assert!(text(&app).contains("[REVIEW 4 (paused)]"), "{}", text(&app));
+}
+
+#[test]
+fn esc_closes_the_rationale_before_it_leaves() {
+    let mut app = reviewing();
+    press(&mut app, "4r");
+    assert!(app.patch.rationale);
+    key(&mut app, KeyCode::Esc);
+    assert!(!app.patch.rationale && app.arrangement.focus == Pane::Patch);
+    key(&mut app, KeyCode::Esc);
+    assert_eq!(app.arrangement.focus, Pane::Steps);
+}
+
+#[test]
+fn zooming_is_offered_for_two_columns_only_where_it_gives_them() {
+    let split = |size: (u16, u16)| {
+        let mut app = reviewing();
+        app.update(Msg::Resize(size.0, size.1));
+        press(&mut app, "4");
+        text(&app);
+        press(&mut app, "s");
+        said(&app)
+    };
+    let narrow = split((60, 20));
+    assert!(narrow.contains("needs 90 columns") && !narrow.contains('z'), "{narrow}");
+    assert!(!split((80, 24)).contains('z'));
+    let standard = split(SIZE);
+    assert!(standard.ends_with("z gives more"), "{standard}");
+    for said in [narrow, standard] {
+        assert!(said.chars().count() + 2 <= 58, "{said}");
+    }
+}
+
+#[test]
+fn lists_that_a_filter_empties_say_so() {
+    for pane in ["3", "6"] {
+        let mut app = reviewing();
+        press(&mut app, pane);
+        press(&mut app, "/city-19zz");
+        key(&mut app, KeyCode::Enter);
+        assert!(text(&app).contains("nothing matches /city-19zz"), "{pane}: {}", text(&app));
+    }
+    let mut app = reviewing();
+    press(&mut app, "8&city-19zz");
+    key(&mut app, KeyCode::Enter);
+    assert!(text(&app).contains("nothing matches /city-19zz"), "{}", text(&app));
+    press(&mut app, ":qqqq");
+    assert!(text(&app).contains("no command matches"), "{}", text(&app));
 }

@@ -210,7 +210,7 @@ fn side_by_side_where_there_is_room() {
     let mut app = review_of((80, 24), one(EditOp::Replace, OLD, NEW));
     text(&app);
     press(&mut app, "s");
-    assert!(app.toast.as_ref().unwrap().text.contains("side by side from"));
+    assert!(app.toast.as_ref().unwrap().text.contains("side by side needs 90 columns"));
     assert!(text(&app).contains("+ - Never explain."), "one column all the same");
 }
 

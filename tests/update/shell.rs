@@ -160,6 +160,8 @@ fn ten_thousand_runs_move_and_filter_without_a_sweat() {
     assert!(screen.contains("sweep-09999") && !screen.contains("sweep-00000"));
     filter(&mut app, "seed:777");
     assert_eq!(names(&app), ["sweep-00777"]);
+    filter(&mut app, "nowhere");
+    assert!(text(&app).contains("nothing matches /nowhere"), "{}", text(&app));
 }
 
 // --- launching ---
@@ -346,6 +348,20 @@ fn configured() -> App {
     let mut app = played(SIZE, &tape);
     press(&mut app, "9");
     app
+}
+
+#[test]
+fn columns_of_settings_are_named_and_no_match_is_said() {
+    let mut app = configured();
+    filter(&mut app, "env.workers");
+    let shown = text(&app);
+    let head = shown.lines().find(|line| line.contains("takes effect")).unwrap();
+    let column = |line: &str, word: &str| line.find(word).map(|at| line[..at].chars().count());
+    let row = shown.lines().find(|line| line.contains("workers ") && line.contains("qa.toml")).unwrap();
+    assert_eq!(column(head, "setting"), column(row, "workers"), "{shown}");
+    assert_eq!(column(head, "from"), column(row, "configs/qa.toml"), "{shown}");
+    filter(&mut app, "nowhere");
+    assert!(text(&app).contains("nothing matches /nowhere"), "{}", text(&app));
 }
 
 fn wanted(key: &str, value: Value) -> BTreeMap<String, Value> {

@@ -126,7 +126,7 @@ fn the_palette_remembers_and_says_what_cannot_be_done() {
     let shown = text(&app);
     assert!(shown.find("view.mouse") < shown.find("patch.next-edit"), "latest first: {shown}");
     press(&mut app, "patch.acc");
-    assert!(text(&app).contains("(nothing for it here) accept this edit"), "{}", text(&app));
+    assert!(text(&app).contains("(no review is open) accept this edit"), "{}", text(&app));
 }
 
 #[test]

@@ -241,7 +241,9 @@ impl App {
     /// Says why not.
     fn may_change(&mut self, setting: &Setting) -> bool {
         let path = &setting.path;
-        let why = if self.ended() || !self.is_attached() {
+        let why = if let Some(why) = self.unsteerable() {
+            format!("{path}: {why}")
+        } else if self.ended() {
             format!("{path}: the run has ended; a new run (gn) can have another value")
         } else if self.identity.read_only {
             format!("{path}: this client only watches; gs steers")

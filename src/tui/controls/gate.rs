@@ -97,6 +97,17 @@ impl App {
         (self.shown_step()?.at == last).then_some(last)
     }
 
+    pub(in crate::tui) fn why_not_overruled(&self) -> String {
+        let last = self.run_index().last_gated(&self.state).and_then(|last| self.state.steps.get(last));
+        let Some(last) = last.map(|step| step.at.step) else { return "no step is decided yet".to_owned() };
+        let way = match self.shown_step() {
+            Some(shown) if shown.at.step > last => " ([ goes there)",
+            Some(_) => " (] goes there)",
+            None => "",
+        };
+        format!("only the last decided step can be overruled: step {last}{way}")
+    }
+
     fn choose_ruling(&mut self) {
         let Some(at) = self.overrulable() else { return };
         let doc = |ruling| match ruling {

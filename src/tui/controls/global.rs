@@ -101,7 +101,7 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
     Stop          "run.stop"             "stop run"  ["Q"]              Some("cancel"), true, App::can_steer, "stop the run (asks first; it stays resumable)";
     NewRun        "run.new"              "new run"   ["g n"]            None, false, always, "start a new run by a form";
     Resume        "run.resume"           "resume run" ["g r"]           None, false, always, "resume a run that was stopped, failed or killed";
-    Steer         "client.steer"         "steer"     ["g s"]            None, false, App::is_attached, "steer, where this client only watches; or only watch again";
+    Steer         "client.steer"         "steer"     ["g s"]            None, false, App::can_change_role, "steer, where this client only watches; or only watch again";
     Help          "app.help"             "help"      ["?"]              None, false, always, "this help";
     Palette       "app.palette"          "commands"  [":"]              None, false, always, "all commands by name";
     Theme         "view.theme"           "theme"     ["g t"]            None, false, always, "choose the colours";
@@ -224,6 +224,8 @@ impl App {
             self.set_filter(focus, "");
         } else if focus == Pane::Patch && self.patch.line_mode.take().is_some() {
             // Out of the lines, back to the edits.
+        } else if focus == Pane::Patch && std::mem::take(&mut self.patch.rationale) {
+            // Back to the diff.
         } else if focus == Pane::Rollouts && self.rollouts.only.take().is_some() {
             self.rollouts.selected = None;
             self.focus(Pane::Patch);

@@ -170,9 +170,10 @@ impl App {
         self.patch.split = !self.patch.split;
         let columns = self.patch.drawn_columns.get();
         if self.patch.split && columns < SPLIT_FROM {
-            let words =
-                format!("side by side from {SPLIT_FROM} columns on; here are {columns} (z gives more)");
-            self.say(Role::Warn, words);
+            let zoomed = self.size.0.saturating_sub(2) >= SPLIT_FROM;
+            let helps = self.can_zoom() && !self.arrangement.zoom && zoomed;
+            let remedy = if helps { "; z gives more" } else { "" };
+            self.say(Role::Warn, format!("side by side needs {SPLIT_FROM} columns, here {columns}{remedy}"));
         }
     }
 

@@ -15,6 +15,8 @@ use crate::tui::theme::Role;
 /// Rows below the list that tell of the selected setting, where the pane is at least so high.
 const TOLD_ROWS: u16 = 4;
 const TOLD_FROM: u16 = 9;
+/// The columns are named where the pane is at least so high.
+const HEAD_FROM: u16 = 6;
 /// From this inner width on the origin has a column.
 const WIDE: u16 = 66;
 
@@ -35,15 +37,18 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     }
     let lines = app.config_lines();
     if lines.is_empty() {
+        let matches = format!("nothing matches /{}; esc clears it", view.filter);
         let words = if view.filter.is_empty() {
             "All settings are as they were at the launch; d shows them."
         } else {
-            "No setting matches; esc clears the filter."
+            &matches
         };
         return placeholder(canvas, inner, &[words]);
     }
     let told = if inner.height >= TOLD_FROM { TOLD_ROWS } else { 0 };
-    let list = Rect { height: inner.height - told, ..inner };
+    let head = u16::from(inner.height >= HEAD_FROM);
+    canvas.line(Rect { height: head, ..inner }, &headings(inner.width));
+    let list = Rect { y: inner.y + head, height: inner.height - told - head, ..inner };
     let cursor = view.cursor.min(lines.len() - 1);
     let first = window(cursor, lines.len(), list.height as usize);
     for (row, (at, line)) in rows_of(list).zip(lines.iter().enumerate().skip(first)) {
@@ -110,11 +115,39 @@ fn effective_role(effective: Effective) -> Role {
     }
 }
 
+/// How wide each part of a setting's line is.
+struct Columns {
+    name: usize,
+    value: usize,
+    effect: usize,
+    /// The origin has the rest, where there is room for it.
+    origin: bool,
+}
+
+impl Columns {
+    fn of(width: u16) -> Self {
+        let name = if width >= 100 { 38 } else { 30 };
+        let origin = width >= WIDE;
+        let effect = if origin { 12 } else { 9 };
+        let rest = if origin { (width as usize - name - 14) / 3 } else { 0 };
+        let value = (width as usize).saturating_sub(name + 6 + effect + rest).max(8);
+        Self { name, value, effect, origin }
+    }
+}
+
+fn headings(width: u16) -> Vec<Span> {
+    let columns = Columns::of(width);
+    let effect = if columns.origin { "takes effect" } else { "effect" };
+    let from = if columns.origin { "from" } else { "" };
+    let (name, value) = (fit("setting", columns.name), fit("value", columns.value));
+    vec![span(Role::Dim, format!("   {name} {value} {} {from}", fit(effect, columns.effect)))]
+}
+
 fn setting_line(app: &App, setting: &Setting, width: u16) -> Vec<Span> {
     let name = setting.path.rsplit_once('.').map_or(setting.path.as_str(), |(_, name)| name);
-    let columns = if width >= 100 { 38 } else { 30 };
+    let columns = Columns::of(width);
     let mut line = vec![span(Role::Text, " "), setting_mark(app, setting)];
-    line.push(span(Role::Dim, format!("{} ", fit(&sanitize_line(name), columns))));
+    line.push(span(Role::Dim, format!("{} ", fit(&sanitize_line(name), columns.name))));
     let mut value = vec![span(
         if setting.value == setting.launch { Role::Text } else { Role::Strong },
         shown(&setting.value),
@@ -122,16 +155,12 @@ fn setting_line(app: &App, setting: &Setting, width: u16) -> Vec<Span> {
     for next in setting.drafted.iter().chain(&setting.waiting) {
         value.push(span(Role::Warn, format!(" → {}", shown(next))));
     }
-    let wide = width >= WIDE;
-    // The tag, and the origin where there is room.
-    let after = if wide { (width as usize - columns - 14) / 3 + 10 } else { 10 };
-    let room = (width as usize).saturating_sub(columns + 5 + after).max(8);
-    line.extend(fitted(&value, room));
+    line.extend(fitted(&value, columns.value));
     if let Some(key) = setting.key {
         let effective = key.0.effective;
-        line.push(span(effective_role(effective), format!(" {}", fit(effective.name(), 9))));
+        line.push(span(effective_role(effective), format!(" {}", fit(effective.name(), columns.effect))));
     }
-    if let Some(origin) = setting.origin.as_ref().filter(|_| wide) {
+    if let Some(origin) = setting.origin.as_ref().filter(|_| columns.origin) {
         let role = if origin == "built-in" { Role::Faint } else { Role::Dim };
         line.push(span(role, format!(" {origin}")));
     }

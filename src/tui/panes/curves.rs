@@ -33,7 +33,8 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         return placeholder(canvas, inner, &[waiting_words(app)]);
     }
     if charts.is_empty() {
-        return placeholder(canvas, inner, &["No chart has that in its name.", "esc shows all."]);
+        let words = format!("nothing matches /{}", app.curves.filter);
+        return placeholder(canvas, inner, &[words.as_str(), "esc shows all."]);
     }
     if body != inner {
         canvas.line(Rect { height: 1, ..inner }, &legend(app));

@@ -34,8 +34,15 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     view.visible.set(inner.height as usize);
     let index = app.log_index();
     if index.len() == 0 {
-        let narrowed = !view.filter.is_empty() || view.level != LogLevel::Debug;
-        return placeholder(canvas, inner, &[if narrowed { "Nothing matches." } else { waiting_words(app) }]);
+        let matches = format!("nothing matches /{}", view.filter);
+        let words = if !view.filter.is_empty() {
+            &matches
+        } else if view.level != LogLevel::Debug {
+            "no line of this level; L shows others"
+        } else {
+            waiting_words(app)
+        };
+        return placeholder(canvas, inner, &[words]);
     }
     let (_, top) = app.log_rows();
     let mut rows = rows_of(inner);

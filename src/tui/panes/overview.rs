@@ -138,7 +138,7 @@ fn run(app: &App, info: &RunInfo) -> Vec<(&'static str, Vec<Span>)> {
         when.push(dim(format!(" · about {} to go", duration(eta))));
     }
     rows.push(("progress", when));
-    if let Some((host, pid)) = &app.state.host {
+    if let Some((host, pid)) = app.state.host.as_ref().filter(|_| !app.replay) {
         rows.push(("host", vec![text(host.as_str()), dim(format!(", process {pid}"))]));
     }
     rows.push(("clients", clients(app)));
@@ -175,7 +175,11 @@ fn clients(app: &App) -> Vec<Span> {
         WatchRole::Steer => "steers",
         WatchRole::Watch => "watches",
     };
-    let mine = if app.identity.read_only { "this one only watches (gs steers)" } else { "this one steers" };
+    let mine = match app.unsteerable() {
+        Some(why) => why,
+        None if app.identity.read_only => "this one only watches (gs steers)",
+        None => "this one steers",
+    };
     let mut out = vec![text(mine)];
     // One of them is this client.
     let mut seen = false;

@@ -49,10 +49,12 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     if rows.is_empty() {
         let view = &app.rollouts;
         let narrowed = view.failures_only || !view.filter.is_empty() || view.only.is_some();
+        let matches = format!("nothing matches /{}; esc clears it", view.filter.text());
         let words = match app.shown_stage() {
             None => waiting_words(app),
             Some(_) if view.only.is_some() => "Those rollouts are not of this stage. esc goes back.",
-            Some(_) if narrowed => "Nothing matches.",
+            Some(_) if !view.filter.is_empty() => &matches,
+            Some(_) if narrowed => "no failure here; ! shows all",
             Some(_) => "No rollout yet.",
         };
         return placeholder(canvas, inner, &[words]);

@@ -39,7 +39,7 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let used = rows.next().map_or(inner.height, |row| row.y - inner.y);
     let inner = Rect { y: inner.y + used, height: inner.height - used, ..inner };
     if view.shown.is_empty() {
-        return placeholder(canvas, inner, &nothing(app));
+        return placeholder(canvas, inner, &nothing(app).each_ref().map(String::as_str));
     }
     let told = if inner.height >= TOLD_FROM { TOLD_ROWS } else { 0 };
     let table = Rect { height: inner.height - told, ..inner };
@@ -52,15 +52,16 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn nothing(app: &App) -> [&str; 2] {
+fn nothing(app: &App) -> [String; 2] {
     let view = &app.runs;
     match &view.fault {
-        Some(fault) => [fault.as_str(), ""],
-        None if !view.heard => ["Looking for runs…", ""],
+        Some(fault) => [fault.clone(), String::new()],
+        None if !view.heard => ["Looking for runs…".to_owned(), String::new()],
         None if view.rows.is_empty() => {
             ["No runs here yet.", "c starts one; `planish run CONFIG` does it from a shell."]
+                .map(str::to_owned)
         }
-        None => ["No run matches the filter.", "esc clears it."],
+        None => [format!("nothing matches /{}", view.filter), "esc clears it.".to_owned()],
     }
 }
 
