@@ -288,9 +288,6 @@ pub fn summary(app: &App) -> Vec<Vec<Span>> {
     if app.waiting() > 0 {
         lines.push(vec![span(Role::Warn, format!("{} wait", count(app.waiting(), "decision")))]);
     }
-    if !scores.is_empty() {
-        lines.push(scores);
-    }
     let role = if let Some(toast) = &app.toast {
         lines.push(vec![span(toast.role, toast.text.clone())]);
         Role::Strong
@@ -302,5 +299,8 @@ pub fn summary(app: &App) -> Vec<Vec<Span>> {
         None => String::new(),
     };
     lines.push(vec![span(role, format!("enlarge to 60×15 for keys{leave}"))]);
+    if !scores.is_empty() {
+        lines.push(scores);
+    }
     lines
 }
