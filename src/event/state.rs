@@ -11,7 +11,7 @@ use super::{
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditReport, EpochStage, FailureNote, GateDecision, GateScore,
     LrDecision, Origin, Patch, Phase, ProbeAnswer, Retuned, ReviewClose, ReviewComment, ReviewMode, Rewrite,
-    Skill, SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage,
+    Skill, SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage, skill_hash,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,7 @@ pub enum RunStatus {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SkillVersion {
+    /// Without its text in a glance where nothing recent names it; [`RunState::skill_text`] tells.
     pub skill: Skill,
     /// Step that produced it; 0 is the initial skill.
     pub step: u32,
@@ -139,6 +140,9 @@ pub struct StepState {
     /// Id of the candidate's evaluation in [`RunState::evals`].
     pub eval: Option<String>,
     pub gate: Option<GateDecision>,
+    /// The current and the best skill before that verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<(String, String)>,
     /// The last word of a person over the gate.
     #[serde(default)]
     pub overruling: Option<Overruling>,
@@ -312,7 +316,8 @@ impl RunState {
     }
 
     pub fn skill_text(&self, hash: &str) -> Option<&str> {
-        self.skills.get(hash).map(|version| version.skill.text.as_str())
+        let version = self.skills.get(hash).filter(|version| version.has_text())?;
+        Some(&version.skill.text)
     }
 
     /// Sum over all stages.
@@ -353,6 +358,12 @@ impl RunState {
     /// The finished stages after the steps of `epoch`.
     pub fn stages_of(&self, epoch: u32) -> impl Iterator<Item = &StageState> {
         self.stages.iter().filter(move |stage| stage.at.epoch == epoch)
+    }
+}
+
+impl SkillVersion {
+    pub(super) fn has_text(&self) -> bool {
+        !self.skill.text.is_empty() || self.skill.hash == skill_hash("")
     }
 }
 
