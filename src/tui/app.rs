@@ -27,15 +27,16 @@ use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
 use super::news::shown_in;
 use super::overlay::Overlay;
+use super::run_index::RunIndex;
 use super::search::Search;
 use super::services::Told;
-use super::stages::{Stage, StageList};
+use super::stages::Stage;
 use super::steer::Pending;
 use super::surface::Surface;
 use super::theme::Role;
 use crate::client::ClientEvent;
-use crate::domain::{Author, ReviewMode, Verdict};
-use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
+use crate::domain::{Author, ReviewMode};
+use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus};
 use crate::telemetry::Board;
 use crate::text::Grammars;
 
@@ -142,7 +143,7 @@ pub struct App {
     /// A launch form that was left without starting.
     pub(super) launch: Option<Box<LaunchForm>>,
     pub toast: Option<Toast>,
-    pub(super) stage_list: RefCell<StageList>,
+    pub(super) index: RefCell<RunIndex>,
     pub(super) pending: HashMap<String, Pending>,
     pub(super) commands: u64,
     last_key_at: u64,
@@ -191,7 +192,7 @@ impl App {
             search: None,
             launch: None,
             toast: None,
-            stage_list: RefCell::default(),
+            index: RefCell::default(),
             pending: HashMap::new(),
             commands: 0,
             last_key_at: 0,
@@ -207,7 +208,7 @@ impl App {
         self
     }
 
-    /// One message in, the wanted effects out.
+    /// One message in, the wanted effects out. Whoever drops them leaves the app waiting for answers for ever.
     pub fn update(&mut self, msg: Msg) -> Vec<Effect> {
         let mut effects = self.take(msg);
         effects.extend(self.want_series());
@@ -263,6 +264,11 @@ impl App {
             }
             Msg::Said(role, text) => {
                 self.say(role, text);
+                Vec::new()
+            }
+            Msg::Panicked(what) => {
+                self.lines.note(self.now, format!("internal error: {what}"));
+                self.say(Role::Bad, format!("internal error, the screen goes on (8 has it): {what}"));
                 Vec::new()
             }
             Msg::Told(told) => self.told(told),
@@ -336,15 +342,20 @@ impl App {
         place(Rect::new(0, 0, self.size.0, self.size.1), self.arrangement)
     }
 
-    /// A clock on the screen runs.
+    /// A clock of the run runs.
     pub(super) fn clock_runs(&self) -> bool {
         matches!(self.state.status, RunStatus::Running | RunStatus::Cancelling { .. })
             || matches!(self.link, Link::Lost { .. })
     }
 
+    /// It is also shown: not for its own sake to somebody who looks elsewhere.
+    fn clock_ticks(&self) -> bool {
+        self.clock_runs() && self.surface.attention != Some(false)
+    }
+
     /// Milliseconds until the next tick is wanted; `None`: nothing on the screen depends on time.
     pub fn next_tick(&self) -> Option<u64> {
-        let second = self.clock_runs().then(|| 1000 - self.now % 1000);
+        let second = self.clock_ticks().then(|| 1000 - self.now % 1000);
         let toast = self.toast.as_ref().map(|toast| toast.until.saturating_sub(self.now).max(1));
         let look = self.next_look().map(|due| due.saturating_sub(self.now).max(1));
         second.into_iter().chain(toast).chain(look).chain(self.next_step()).min()
@@ -357,7 +368,7 @@ impl App {
         if step {
             self.stain(Dirty::Data);
         }
-        if new_second && self.clock_runs() {
+        if new_second && self.clock_ticks() {
             self.stain(Dirty::Data);
         }
         if self.toast.as_ref().is_some_and(|toast| toast.until <= now) {
@@ -430,6 +441,10 @@ impl App {
     /// Folds a record into the history behind the glance; the whole takes the glance's place once it is as far.
     fn read_history(&mut self, record: &Record) {
         let Some((history, board)) = &mut self.history else { return };
+        // A connection made anew repeats what was under way to the screen.
+        if record.seq <= history.seq {
+            return;
+        }
         history.apply(record);
         board.hear(record);
         self.lines.hear(record, self.last_seq);
@@ -467,6 +482,7 @@ impl App {
         }
         self.state.apply(record);
         self.live.settle(&record.event);
+        self.index.get_mut().hear(&record.event);
         self.adopt_result(&record.event);
         self.board.hear(record);
         self.lines.hear(record, self.last_seq);
@@ -602,11 +618,5 @@ impl App {
 
     pub fn is_attached(&self) -> bool {
         self.link != Link::Unattached
-    }
-
-    /// Accepted steps out of the finished ones.
-    pub fn accepted_steps(&self) -> usize {
-        let accepted = |step: &&StepState| step.record.as_ref().is_some_and(|r| Verdict::accepted(r.action));
-        self.state.steps.iter().filter(accepted).count()
     }
 }

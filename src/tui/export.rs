@@ -39,13 +39,22 @@ impl Subject {
 /// # Errors
 /// Only the encoder of pictures has any.
 pub fn shot(app: &App, theme: &Theme, subject: Subject, format: Format) -> Result<Vec<u8>, String> {
+    making(app, theme, subject, format)()
+}
+
+/// Makes the bytes of an export, also on another thread.
+pub(super) type Making = Box<dyn FnOnce() -> Result<Vec<u8>, String> + Send>;
+
+/// The screen is drawn now; what takes longer is left to the result.
+pub(super) fn making(app: &App, theme: &Theme, subject: Subject, format: Format) -> Making {
     let mut buf = Buffer::empty(Rect::new(0, 0, app.size.0, app.size.1));
     view::draw(app, theme, &mut buf);
     let area = match subject {
         Subject::Screen => buf.area,
         Subject::Pane(pane) => app.places().of(pane).unwrap_or(buf.area),
     };
-    picture(&buf, area, theme, format)
+    let theme = theme.clone();
+    Box::new(move || picture(&buf, area, &theme, format))
 }
 
 /// Writes `bytes` under a name that no file has yet.

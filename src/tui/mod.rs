@@ -42,6 +42,7 @@ mod role;
 mod row_filter;
 mod row_index;
 mod rows;
+mod run_index;
 mod runtime;
 mod search;
 mod services;

@@ -41,6 +41,8 @@ pub enum Msg {
     FileChanged(PathBuf),
     /// What an effect came to.
     Said(Role, String),
+    /// A task of this client ended by a panic; the rest goes on.
+    Panicked(String),
     /// Syntax can be coloured from now on.
     Grammars(Arc<Grammars>),
     /// The answer to an [`Effect::Ask`].

@@ -1,6 +1,7 @@
 //! The loop: input, host lines, timers and signals become messages; effects are carried out; frames are drawn when
 //! something is dirty and the frame clock allows. Decides nothing about the run; `effects` carries things out.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,13 +17,14 @@ use tokio::task::JoinHandle;
 
 use super::app::{App, Identity};
 use super::colour::Depth;
+use super::effects::room;
 use super::frames::{FrameAck, FrameClock};
 use super::msg::{Dirty, Effect, Msg};
 use super::probe::{Answers, Questions, read_answers};
-use super::services::{Services, Told};
-use super::settings::{Settings, ThemeChoice, Wishes};
+use super::services::Services;
+use super::settings::{Settings, ThemeChoice, Themes, Wishes};
 use super::term::{Terminal, install_panic_hook};
-use super::theme::{Role, Theme};
+use super::theme::Role;
 use super::view;
 use super::watch::Watch;
 use crate::client::{ClientEvent, Connection};
@@ -75,7 +77,8 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
         ),
         None => None,
     };
-    install_panic_hook();
+    let news = mpsc::channel(NEWS);
+    install_panic_hook(panic_news(&news.0));
     let size = ratatui::crossterm::terminal::size().context("the size of the terminal is not known")?;
     let mut app = App::new(options.identity, size, now_ms());
     app.attached = options.run_dir;
@@ -89,11 +92,13 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
     };
     let mut workbench = Workbench {
         app,
-        theme: settings.theme.load(false, depth)?,
+        themes: Themes::load(&settings.theme, false, depth)?,
+        wanted_theme: settings.theme.clone(),
         depth,
         light: false,
         wishes: options.wishes,
         setting_files: Vec::new(),
+        readings: 0,
         watched: Vec::new(),
         watch: Watch::start(),
         terminal: Terminal::enter().context("cannot set up the terminal")?,
@@ -101,16 +106,18 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
         acks,
         events,
         commands,
+        outbox: VecDeque::new(),
         services: options.services,
         grammars_asked: false,
-        news: mpsc::channel(NEWS),
+        news,
         signals: Signals::listen()?,
+        waiting: VecDeque::new(),
         exit: None,
     };
     workbench.terminal.screen.modes().tmux = variable("TMUX").is_some();
     workbench.adopt(&settings);
-    let effects = workbench.app.update(Msg::Settings(Box::new(settings)));
-    workbench.carry_out(effects).await;
+    workbench.tell(Msg::Settings(Box::new(settings)));
+    workbench.carry_out().await;
     let exit = workbench.work(questions).await;
     // A terminal that is gone needs no restoring and nobody to tell.
     let _ = workbench.terminal.restore();
@@ -119,13 +126,17 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
 
 pub(super) struct Workbench {
     pub app: App,
-    pub theme: Theme,
+    pub themes: Themes,
+    /// What was chosen last; its file may still be read.
+    pub wanted_theme: ThemeChoice,
     pub depth: Depth,
     /// The terminal's background is light, as far as is known.
     pub light: bool,
     pub wishes: Wishes,
     /// Files of the settings in force.
     pub setting_files: Vec<PathBuf>,
+    /// How often the settings were read anew.
+    pub readings: u64,
     pub watched: Vec<PathBuf>,
     pub watch: Watch,
     pub terminal: Terminal,
@@ -133,11 +144,15 @@ pub(super) struct Workbench {
     acks: Option<FrameAck>,
     pub events: Option<mpsc::Receiver<ClientEvent>>,
     pub commands: mpsc::Sender<ClientLine>,
+    /// Commands that the link has no room for yet.
+    pub outbox: VecDeque<ClientLine>,
     pub services: Arc<dyn Services>,
     grammars_asked: bool,
     /// What tasks of this loop have to say.
     pub news: (mpsc::Sender<News>, mpsc::Receiver<News>),
     pub signals: Signals,
+    /// What the app asked and was not carried out yet.
+    pub waiting: VecDeque<Effect>,
     pub exit: Option<Exit>,
 }
 
@@ -161,13 +176,27 @@ impl Signals {
 
 /// What a task of the loop came to.
 pub(super) enum News {
-    Told(Box<Told>),
-    Grammars(Arc<Grammars>),
+    Msg(Box<Msg>),
+    Theme {
+        choice: ThemeChoice,
+        loaded: Result<Themes, String>,
+    },
+    /// What the files say at the `reading`th look.
+    Settings {
+        reading: u64,
+        settings: Result<Box<Settings>, String>,
+    },
     /// What is to be told once the connection is there.
     Opened {
         then: Msg,
         connection: Result<Connection, String>,
     },
+}
+
+impl News {
+    pub fn of(msg: Msg) -> Self {
+        News::Msg(Box::new(msg))
+    }
 }
 
 /// What ended a wait.
@@ -181,6 +210,8 @@ enum Wake {
     Leave,
     Suspend,
     Timer,
+    /// The link takes commands again.
+    Room,
 }
 
 /// Where keys come from: nobody, while the terminal is answering questions.
@@ -225,6 +256,7 @@ impl Workbench {
             let mut suspend = false;
             match wake {
                 Wake::Timer => {}
+                Wake::Room => self.hand_over(),
                 Wake::Leave | Wake::Input(None | Some(Err(_))) => return Exit::Hangup,
                 Wake::Suspend => suspend = true,
                 Wake::Input(Some(Ok(event))) => messages.extend(message(event)),
@@ -241,17 +273,17 @@ impl Workbench {
             if messages.iter().any(|message| matches!(message, Msg::Resize(..))) {
                 self.clock.resized(Instant::now());
             }
-            let effects: Vec<Effect> = messages.into_iter().flat_map(|msg| self.app.update(msg)).collect();
-            if suspend || self.needs_terminal(&effects) {
+            if suspend {
+                self.waiting.push_front(Effect::Suspend);
+            }
+            messages.into_iter().for_each(|msg| self.tell(msg));
+            if self.needs_terminal() {
                 // A waiting reader would steal the keys of whoever has the terminal next.
                 drop(keyboard);
-                if suspend {
-                    self.suspend();
-                }
-                self.carry_out(effects).await;
+                self.carry_out().await;
                 keyboard = Keyboard::Read(EventStream::new());
             } else {
-                self.carry_out(effects).await;
+                self.carry_out().await;
             }
             if let Some(exit) = self.exit.take() {
                 return exit;
@@ -293,6 +325,7 @@ impl Workbench {
             _ = self.signals.stop.recv() => Wake::Suspend,
             wake = keyboard.next() => wake,
             () = timer => Wake::Timer,
+            () = room(&self.commands, &self.outbox) => Wake::Room,
             news = self.news.1.recv() => Wake::News(news),
             file = self.watch.changed() => Wake::File(file),
             event = client => Wake::Client(event),
@@ -321,7 +354,8 @@ impl Workbench {
 
     /// Only once a frame stands that could do with them: no frame waits for grammars.
     fn load_grammars(&mut self) {
-        let coloured = self.theme.style(Role::SynKeyword).fg != self.theme.style(Role::Text).fg;
+        let theme = &self.themes.shown;
+        let coloured = theme.style(Role::SynKeyword).fg != theme.style(Role::Text).fg;
         if self.grammars_asked || !coloured || !self.app.wants_grammars() {
             return;
         }
@@ -329,7 +363,7 @@ impl Workbench {
         let news = self.news.0.clone();
         tokio::task::spawn_blocking(move || {
             // A loop that has ended needs no colours.
-            drop(news.blocking_send(News::Grammars(Arc::new(Grammars::load()))));
+            drop(news.blocking_send(News::of(Msg::Grammars(Arc::new(Grammars::load())))));
         });
     }
 
@@ -342,7 +376,7 @@ impl Workbench {
             self.terminal.screen.repaint();
         }
         self.terminal.screen.title(&self.app.window_title())?;
-        let (app, theme) = (&self.app, &self.theme);
+        let (app, theme) = (&self.app, &self.themes.shown);
         self.terminal.screen.draw(app.size, |buf| view::draw(app, theme, buf))?;
         self.clock.drawn(began, Instant::now());
         self.load_grammars();
@@ -350,6 +384,15 @@ impl Workbench {
             Some(acks) => acks.acknowledge(self.app.state.seq),
             None => Ok(()),
         }
+    }
+}
+
+/// Tells the loop of a panic, as long as there is one.
+fn panic_news(news: &mpsc::Sender<News>) -> impl Fn(String) -> bool + Send + Sync + use<> {
+    let news = news.clone();
+    // A queue that is full has enough to tell; the screen stands all the same.
+    move |what| {
+        !matches!(news.try_send(News::of(Msg::Panicked(what))), Err(mpsc::error::TrySendError::Closed(_)))
     }
 }
 
@@ -367,3 +410,7 @@ fn message(event: Input) -> Option<Msg> {
 pub(super) fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
+
+#[cfg(test)]
+#[path = "runtime_tests.rs"]
+mod tests;

@@ -47,6 +47,21 @@ impl ThemeChoice {
     }
 }
 
+/// A theme as the terminal shows it, and with all its colours.
+#[derive(Clone, Debug)]
+pub struct Themes {
+    pub shown: Theme,
+    pub full: Theme,
+}
+
+impl Themes {
+    /// # Errors
+    /// No such theme, or a file that cannot be used.
+    pub fn load(choice: &ThemeChoice, light: bool, depth: Depth) -> Result<Self, FileError> {
+        Ok(Self { shown: choice.load(light, depth)?, full: choice.load(light, Depth::True)? })
+    }
+}
+
 /// What the command line says; `None` leaves it to the files.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {

@@ -338,7 +338,14 @@ impl App {
     pub(super) fn acknowledged(&mut self, cmd_id: &str, result: AckResult) {
         let Some(pending) = self.pending.remove(cmd_id) else { return };
         match result {
-            AckResult::Applied | AckResult::Noop if pending.what == RETUNE => self.retuned(),
+            AckResult::Applied if pending.what == RETUNE => {
+                self.retuned();
+                self.say(Role::Good, "settings changed; the journal has the reason");
+            }
+            AckResult::Noop if pending.what == RETUNE => {
+                self.retuned();
+                self.say(Role::Dim, "the settings are so already; nothing changed");
+            }
             AckResult::Applied | AckResult::Noop => {}
             AckResult::Conflict { by, detail } => {
                 self.forget_undo(&pending);

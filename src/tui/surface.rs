@@ -130,6 +130,10 @@ impl App {
 
     pub(super) fn focus_changed(&mut self, here: bool) {
         self.surface.attention = Some(here);
+        if here {
+            // Clocks stood still meanwhile.
+            self.stain(Dirty::Data);
+        }
     }
 
     /// Calls the user who is not looking.

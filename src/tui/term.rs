@@ -2,6 +2,7 @@
 //! and modes; not what the screen means.
 
 use std::io::{self, Write};
+use std::thread::ThreadId;
 
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::buffer::Buffer;
@@ -212,8 +213,13 @@ pub struct Terminal {
 }
 
 impl Terminal {
+    /// Not entered yet.
+    pub fn new() -> Self {
+        Self { screen: Screen::new(io::stdout()), entered: false }
+    }
+
     pub fn enter() -> io::Result<Self> {
-        let mut terminal = Self { screen: Screen::new(io::stdout()), entered: false };
+        let mut terminal = Self::new();
         terminal.resume()?;
         Ok(terminal)
     }
@@ -242,15 +248,38 @@ impl Drop for Terminal {
     }
 }
 
-/// Restores the terminal before a panic's message is printed.
-pub fn install_panic_hook() {
+/// Who hears of panics while the workbench has the terminal.
+pub(super) struct PanicDesk<F> {
+    /// Whose panic ends the screen.
+    pub screen: ThreadId,
+    /// Shows a panic of another thread; `false`: there is no screen any more.
+    pub tell: F,
+}
+
+impl<F: Fn(String) -> bool> PanicDesk<F> {
+    /// The panic of `thread` is told on the screen, which goes on.
+    pub fn takes(&self, thread: ThreadId, what: &str) -> bool {
+        thread != self.screen && (self.tell)(what.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// Restores the terminal before the message of a panic on this thread is printed. One on another thread, whose work
+/// the screen outlives, goes to `tell`.
+pub(super) fn install_panic_hook(tell: impl Fn(String) -> bool + Send + Sync + 'static) {
     let previous = std::panic::take_hook();
+    let desk = PanicDesk { screen: std::thread::current().id(), tell };
     std::panic::set_hook(Box::new(move |info| {
-        let _ = disable_raw_mode();
-        let mut out = io::stdout();
-        let _ = queue!(out, Print(MOUSE_OFF), DisableFocusChange, DisableBracketedPaste);
-        let _ = queue!(out, LeaveAlternateScreen, Print(POP_TITLE), Show);
-        let _ = out.flush();
+        let thread = std::thread::current().id();
+        if desk.takes(thread, &info.to_string()) {
+            return;
+        }
+        if thread == desk.screen {
+            let _ = disable_raw_mode();
+            let mut out = io::stdout();
+            let _ = queue!(out, Print(MOUSE_OFF), DisableFocusChange, DisableBracketedPaste);
+            let _ = queue!(out, LeaveAlternateScreen, Print(POP_TITLE), Show);
+            let _ = out.flush();
+        }
         previous(info);
     }));
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use notify::{RecursiveMode, Watcher};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 const LOOK: Duration = Duration::from_secs(2);
 /// Editors write in several steps.
@@ -15,9 +15,12 @@ const WRITTEN: Duration = Duration::from_millis(30);
 /// When a file was changed, and how long it is; `None`: there is none.
 type Stamp = Option<(SystemTime, u64)>;
 
+/// Files to watch, and who wants to know that they are.
+type Wanted = (Vec<PathBuf>, oneshot::Sender<()>);
+
 /// Watches until it is dropped.
 pub struct Watch {
-    files: mpsc::UnboundedSender<Vec<(PathBuf, Stamp)>>,
+    files: mpsc::UnboundedSender<Wanted>,
     changed: mpsc::Receiver<PathBuf>,
 }
 
@@ -29,11 +32,12 @@ impl Watch {
         Self { files, changed }
     }
 
-    /// What is watched from now on.
-    pub fn set(&self, files: Vec<PathBuf>) {
-        let stamped = files.into_iter().map(|file| (file.clone(), stamp(&file))).collect();
+    /// What is watched from now on. The result comes once it is: what changes after that is told.
+    pub fn set(&self, files: Vec<PathBuf>) -> oneshot::Receiver<()> {
+        let (watched, known) = oneshot::channel();
         // The task ends only with this value.
-        let _ = self.files.send(stamped);
+        let _ = self.files.send((files, watched));
+        known
     }
 
     /// The next file that has changed.
@@ -42,7 +46,7 @@ impl Watch {
     }
 }
 
-async fn watch(mut wanted: mpsc::UnboundedReceiver<Vec<(PathBuf, Stamp)>>, tell: mpsc::Sender<PathBuf>) {
+async fn watch(mut wanted: mpsc::UnboundedReceiver<Wanted>, tell: mpsc::Sender<PathBuf>) {
     let (stir, mut stirred) = mpsc::channel::<()>(1);
     // Without inotify (a sandbox, too many watches) the looks have to do.
     let mut watcher = notify::recommended_watcher(move |_| {
@@ -54,31 +58,38 @@ async fn watch(mut wanted: mpsc::UnboundedReceiver<Vec<(PathBuf, Stamp)>>, tell:
     loop {
         tokio::select! {
             files = wanted.recv() => {
-                let Some(files) = files else { return };
-                let new = files.iter().map(|(file, _)| file).filter(|file| !stamps.contains_key(*file));
+                let Some((files, watched)) = files else { return };
+                let new = files.iter().filter(|file| !stamps.contains_key(*file));
                 for folder in new.filter_map(|file| file.parent()) {
                     // Watched as folders: editors replace files. One that is not there is left to the looks.
                     let folder = if folder == Path::new("") { Path::new(".") } else { folder };
                     let _ = watcher.as_mut().map(|watcher| watcher.watch(folder, RecursiveMode::NonRecursive));
                 }
-                stamps = files
-                    .into_iter()
-                    .map(|(file, now)| {
-                        let known = stamps.get(&file).copied().unwrap_or(now);
-                        (file, known)
-                    })
-                    .collect();
+                let now = looked_at(files).await;
+                let known = std::mem::take(&mut stamps);
+                stamps = now.into_iter().map(|(file, now)| {
+                    let stamp = known.get(&file).copied().unwrap_or(now);
+                    (file, stamp)
+                }).collect();
+                // Most do not wait for it.
+                let _ = watched.send(());
             }
             Some(()) = stirred.recv() => tokio::time::sleep(WRITTEN).await,
             () = tokio::time::sleep(LOOK) => {}
         }
-        for (file, known) in &mut stamps {
-            let now = stamp(file);
-            if std::mem::replace(known, now) != now && tell.send(file.clone()).await.is_err() {
+        for (file, now) in looked_at(stamps.keys().cloned().collect()).await {
+            if stamps.insert(file.clone(), now) != Some(now) && tell.send(file).await.is_err() {
                 return;
             }
         }
     }
+}
+
+/// A file system that hangs holds up no other task.
+async fn looked_at(files: Vec<PathBuf>) -> Vec<(PathBuf, Stamp)> {
+    let look = || files.into_iter().map(|file| (file.clone(), stamp(&file))).collect();
+    // Only a runtime that ends gives no answer.
+    tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }
 
 fn stamp(file: &Path) -> Stamp {
@@ -96,7 +107,7 @@ mod tests {
         let (first, second) = (folder.path().join("a.toml"), folder.path().join("b.toml"));
         std::fs::write(&first, "1").unwrap();
         let mut watch = Watch::start();
-        watch.set(vec![first.clone(), second.clone()]);
+        watch.set(vec![first.clone(), second.clone()]).await.unwrap();
         std::fs::write(&first, "two").unwrap();
         assert_eq!(watch.changed().await, Some(first.clone()));
         std::fs::write(&second, "new").unwrap();

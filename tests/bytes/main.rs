@@ -89,6 +89,24 @@ fn an_idle_screen_sends_nothing() {
 }
 
 #[test]
+fn clocks_stand_still_for_who_looks_elsewhere() {
+    let mut rig = Rig::new(played(SIZE, &fixture::reviewing()));
+    rig.frame();
+    rig.app.update(Msg::Focus(false));
+    rig.frame();
+    for _ in 0..60 {
+        assert_eq!(rig.app.next_tick(), None, "nothing wakes the loop");
+        rig.app.update(Msg::Tick(rig.app.now + 1_000));
+        assert_eq!(rig.frame(), (0, 0));
+    }
+    rig.app.update(Msg::Focus(true));
+    let (writes, bytes) = rig.frame();
+    assert!(writes == 1 && (1..=200).contains(&bytes), "one frame catches up: {bytes} bytes");
+    rig.app.update(Msg::Tick(rig.app.now + 1_000));
+    assert_eq!(rig.frame().0, 1, "and the clock goes on");
+}
+
+#[test]
 fn news_that_changes_no_cell_sends_nothing() {
     let mut rig = Rig::new(played(SIZE, &fixture::reviewing()));
     rig.frame();

@@ -242,3 +242,18 @@ fn a_glance_gives_way_to_the_whole_and_the_selection_stays() {
     assert_eq!((before, app.rows().len(), chosen(&app)), (4, 9, item));
     assert!(text(&app).contains("✓4 ✗4 !1") && app.rollouts.marked.is_empty(), "{}", text(&app));
 }
+
+#[test]
+fn a_history_that_is_sent_again_counts_once() {
+    let tape = fixture::rolling();
+    let mut glanced = app(SIZE);
+    hear(&mut glanced, welcome(tape.records.len() as u64));
+    hear(&mut glanced, HostLine::Glance(Box::new(RunState::fold(&tape.records))));
+    let (lines, half) = (tape.lines(), tape.records.len() / 2);
+    lines[..half].iter().for_each(|line| drop(hear(&mut glanced, line.clone())));
+    // Another role: the next connection begins with records that came already.
+    lines[half / 2..].iter().for_each(|line| drop(hear(&mut glanced, line.clone())));
+    let once = played(SIZE, &tape);
+    assert_eq!(glanced.lines.heard(), once.lines.heard());
+    assert_eq!(glanced.board, once.board);
+}

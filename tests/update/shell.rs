@@ -456,6 +456,23 @@ fn a_denied_draft_stays() {
 }
 
 #[test]
+fn a_draft_that_changes_nothing_does_not_claim_a_change() {
+    for (result, words) in
+        [(AckResult::Applied, "settings changed"), (AckResult::Noop, "so already; nothing changed")]
+    {
+        let mut app = configured();
+        select(&mut app, "review.mode");
+        key(&mut app, KeyCode::Enter);
+        press(&mut app, "2");
+        control(&mut app, 's');
+        let effects = key(&mut app, KeyCode::Enter);
+        let (cmd_id, ..) = commands(&effects).remove(0);
+        hear(&mut app, HostLine::Ack { cmd_id, result, rev: 0 });
+        assert!(!app.has_draft() && text(&app).contains(words), "{}", text(&app));
+    }
+}
+
+#[test]
 fn what_cannot_change_says_why() {
     for (setting, words) in [
         ("train.batch_size", "recorded results depend on it"),

@@ -383,11 +383,10 @@ impl App {
         vec![self.send(Command::Retune { changes, reason }, None, RETUNE.to_owned())]
     }
 
-    /// The host took the draft: what was not changed since is done.
+    /// The draft holds: what was not changed since is done.
     pub(in crate::tui) fn retuned(&mut self) {
         let sent = std::mem::take(&mut self.config.sent);
         self.config.draft.retain(|key, value| sent.get(key) != Some(value));
-        self.say(Role::Good, "settings changed; the journal has the reason");
     }
 
     pub(in crate::tui) fn move_in_config(&mut self, lines: isize) {
