@@ -66,7 +66,7 @@ pub use colour::Depth;
 pub use controls::patch::Anchor;
 pub use controls::runs::Sort as RunsSort;
 pub use editor::Editing;
-pub use export::{Subject, shot};
+pub use export::{Export, Subject, shot};
 pub use keymap::{Clash, Keymap, Keys, Press};
 pub use layout::{Class, Pane};
 pub use msg::{Dirty, EditPurpose, Effect, Msg};

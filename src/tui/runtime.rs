@@ -179,7 +179,7 @@ pub(super) enum News {
     Msg(Box<Msg>),
     Theme {
         choice: ThemeChoice,
-        loaded: Result<Themes, String>,
+        loaded: Result<Box<Themes>, String>,
     },
     /// What the files say at the `reading`th look.
     Settings {

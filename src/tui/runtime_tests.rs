@@ -9,7 +9,7 @@ use tokio::process::Command;
 use super::*;
 use crate::client::Listing;
 use crate::domain::Author;
-use crate::tui::export::Subject;
+use crate::tui::export::{Export, Subject};
 use crate::tui::picture::Format;
 use crate::tui::services::{Ask, Opening, Told};
 use crate::tui::term::PanicDesk;
@@ -143,7 +143,9 @@ async fn an_export_and_a_theme_file_are_answered_later() {
         let news = tokio::time::timeout(DEADLINE, workbench.news.1.recv()).await.unwrap().unwrap();
         workbench.take(news)
     };
-    workbench.waiting.push_back(Effect::Export { subject: Subject::Screen, format: Format::Png });
+    workbench
+        .waiting
+        .push_back(Effect::Export(Export::Picture { subject: Subject::Screen, format: Format::Png }));
     workbench.carry_out().await;
     let Some(Msg::Said(Role::Good, words)) = next(&mut workbench).await else { panic!("no word of it") };
     let path = PathBuf::from(words.strip_prefix("written: ").unwrap());
