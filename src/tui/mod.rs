@@ -7,6 +7,7 @@ mod clock;
 mod colour;
 mod comparison;
 mod controls;
+mod departure;
 mod editor;
 mod effects;
 mod export;

@@ -327,7 +327,9 @@ fn a_watching_client_asks_to_steer_and_keeps_what_it_typed() {
     assert!(app.identity.read_only, "not before the connection is there");
     app.update(Msg::RoleTaken { read_only: false });
     assert_eq!((app.patch.edit, app.state.seq > 0), (edit, true));
-    assert_eq!(press(&mut app, "a").len(), 1, "it decides now");
+    let decided = press(&mut app, "a");
+    assert_eq!(decided.len(), 1, "it decides now");
+    super::applied(&mut app, &decided);
     assert_eq!(press(&mut app, "gs"), [Effect::Reconnect { read_only: true }]);
 }
 

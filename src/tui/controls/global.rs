@@ -2,6 +2,7 @@
 
 use crate::tui::action::{Action, Spec, always, rows};
 use crate::tui::app::App;
+use crate::tui::departure::Departure;
 use crate::tui::input::Input;
 use crate::tui::layout::{Class, Pane};
 use crate::tui::msg::{Dirty, Effect};
@@ -123,12 +124,12 @@ const MOST_REPEATS: usize = 1000;
 impl App {
     pub(in crate::tui) fn act_global(&mut self, action: GlobalAction) -> Vec<Effect> {
         match action {
-            GlobalAction::Quit => return vec![Effect::Quit],
+            GlobalAction::Quit => return self.depart(Departure::Quit),
             GlobalAction::Interrupt => {
                 self.surface.presses.clear();
                 self.surface.count = None;
                 match self.overlay.take() {
-                    None => return vec![Effect::Quit],
+                    None => return self.depart(Departure::Quit),
                     Some(Overlay::Launch(form)) => self.launch = Some(form),
                     Some(_) => {}
                 }
