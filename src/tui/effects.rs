@@ -113,7 +113,12 @@ impl Workbench {
                     Err(why) => Msg::SettingsBroken(why),
                 })
             }
-            News::Opened { then, connection: Ok(connection) } => {
+            // Something else was asked for since.
+            News::Opened { opening, .. } if opening != self.openings => None,
+            News::Opened { then: Msg::Switched { run }, connection: Ok(_), .. } if !self.app.admits(&run) => {
+                None
+            }
+            News::Opened { then, connection: Ok(connection), .. } => {
                 self.events = Some(connection.events);
                 self.commands = connection.commands;
                 // The app sends again what is not answered.
@@ -137,11 +142,13 @@ impl Workbench {
         tokio::spawn(async move { drop(news.send(News::of(Msg::Told(answer.await))).await) });
     }
 
-    fn open(&self, run: Option<PathBuf>, opening: Opening, then: Msg) {
-        let (opened, news) = (self.services.open(run, opening), self.news.0.clone());
+    fn open(&mut self, run: Option<PathBuf>, how: Opening, then: Msg) {
+        self.openings += 1;
+        let opening = self.openings;
+        let (opened, news) = (self.services.open(run, how), self.news.0.clone());
         tokio::spawn(async move {
             let connection = opened.await;
-            drop(news.send(News::Opened { then, connection }).await);
+            drop(news.send(News::Opened { opening, then, connection }).await);
         });
     }
 
