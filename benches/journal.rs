@@ -4,8 +4,12 @@ mod support;
 
 use std::error::Error;
 
-use planish::event::RunState;
-use planish::store::{JournalFile, RunDir, RunLock, glance_run, read_records, write_snapshot};
+use planish::domain::Author;
+use planish::event::{HostLine, PROTOCOL, RunState};
+use planish::store::{
+    JournalFile, RunDir, RunLock, glance_run, glance_snapshot, read_records, write_snapshot,
+};
+use planish::tui::{App, ClientEvent, Depth, Identity, Msg, Screen, Theme, draw};
 use support::{memory_mb, timed};
 
 const EVENTS: usize = 1_000_000;
@@ -49,7 +53,30 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("snapshot                    {:>9.1} MB", std::fs::metadata(run.snapshot())?.len() as f64 / 1e6);
     let (state, seconds) = timed(|| glance_run(&run));
     println!("snapshot + tail of {TAIL}    {:>9.0} ms (target 300), seq {}", seconds * 1e3, state?.seq);
+    let (drawn, seconds) = timed(|| first_frame(&run));
+    println!("files to first useful frame {:>9.0} ms (target 300), {} bytes", seconds * 1e3, drawn?);
     Ok(())
+}
+
+/// The first frame of an attached workbench that shows the run, as a client without a host gets it.
+fn first_frame(run: &RunDir) -> Result<usize, Box<dyn Error>> {
+    let glance = glance_snapshot(run)?.ok_or("no snapshot")?;
+    let identity = Identity { name: Author("ann".into()), read_only: true, client_id: "bench".into() };
+    let mut app = App::new(identity, (120, 40), glance.updated_at);
+    let welcome = HostLine::Welcome {
+        proto: PROTOCOL,
+        run: "bench".into(),
+        run_dir: String::new(),
+        last_seq: glance.seq,
+        version: String::new(),
+    };
+    for line in [welcome, HostLine::Glance(Box::new(glance))] {
+        app.update(Msg::Client(ClientEvent::Line(line)));
+    }
+    let theme = Theme::dark(Depth::Ansi256)?;
+    let mut out = Vec::new();
+    Screen::new(&mut out).draw((120, 40), |buf| draw(&app, &theme, buf))?;
+    Ok(out.len())
 }
 
 fn bytes_of(records: &[planish::event::Record]) -> Result<u64, serde_json::Error> {

@@ -9,8 +9,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use planish::domain::{Author, GateMetric, StepRecord, StepRef, TokenUsage, Verdict};
-use planish::event::{Event, HostLine, ItemResult, Live, PROTOCOL, Record, StepState};
+use planish::domain::{
+    Author, GateDecision, GateMetric, GateScore, Phase, StepRecord, StepRef, TokenUsage, Verdict,
+};
+use planish::event::{
+    EvalPurpose, EvalState, Event, HostLine, ItemResult, Live, PROTOCOL, Record, StepState,
+};
 use planish::telemetry::Board;
 use planish::tui::{App, ClientEvent, Depth, Identity, Msg, Screen, Theme, draw};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
@@ -47,17 +51,75 @@ fn main() -> Result<(), Box<dyn Error>> {
     scroll(&theme)?;
     charts(&theme)?;
     for steps in [1_000, 10_000, 100_000, 1_000_000] {
-        app.state.steps = (1..=steps).map(finished_step).collect();
-        app.board = board_of(&app.state.steps);
-        let mut screen = Screen::new(Count::default());
-        let draws = sorted(5, || {
-            screen.repaint();
-            let (drawn, seconds) = timed(|| screen.draw(SIZE, |buf| draw(&app, &theme, buf)));
-            drawn.map(|()| seconds * 1e3)
-        })?;
-        println!("frame with {steps:>7} steps    {:>9.2} ms (median)", draws[2]);
+        long_run(steps, &theme)?;
     }
     Ok(())
+}
+
+/// Frames of a run of many steps, each with an evaluation and a decision: none of them may depend on how many.
+fn long_run(steps: u32, theme: &Theme) -> Result<(), Box<dyn Error>> {
+    let mut app = app_of(support::records(2));
+    app.state.steps = (1..=steps).map(finished_step).collect();
+    app.board = board_of(&app.state.steps);
+    for step in 1..=steps {
+        let eval = format!("s{step:03}");
+        app.state.evals.insert(eval.clone(), evaluation(step));
+        app.state.eval_order.push(eval);
+    }
+    let mut screen = Screen::new(Count::default());
+    let (first, seconds) = timed(|| screen.draw(SIZE, |buf| draw(&app, theme, buf)));
+    first?;
+    print!("frame with {steps:>7} steps: first {:>7.2} ms", seconds * 1e3);
+    for (what, keys) in [("newest", "2"), ("oldest", "2Gj"), ("gate", "2Gj5z"), ("overview", "z0z")] {
+        keys.chars().for_each(|letter| drop(app.update(key(letter))));
+        let draws = sorted(21, || {
+            screen.repaint();
+            let (drawn, seconds) = timed(|| screen.draw(SIZE, |buf| draw(&app, theme, buf)));
+            drawn.map(|()| seconds * 1e3)
+        })?;
+        print!(", {what} {:.2}", draws[10]);
+    }
+    keys_and_frames(&mut app, theme, &mut screen)?;
+    Ok(())
+}
+
+/// Another step is selected, and a step begins: with their frames.
+fn keys_and_frames(app: &mut App, theme: &Theme, screen: &mut Screen<Count>) -> Result<(), Box<dyn Error>> {
+    "2G".chars().for_each(|letter| drop(app.update(key(letter))));
+    let moves = sorted(21, || {
+        let began = Instant::now();
+        app.update(key('k'));
+        screen.draw(SIZE, |buf| draw(app, theme, buf))?;
+        Ok::<_, std::io::Error>(began.elapsed().as_secs_f64() * 1e3)
+    })?;
+    let phases = [Phase::Rollout, Phase::Reflect, Phase::Evaluate];
+    let mut n = 0;
+    let news = sorted(21, || {
+        let step = app.state.steps.len() as u32 + u32::from(n % 3 == 0);
+        let at = StepRef { epoch: 1, step, step_in_epoch: step - 1 };
+        let event = Event::PhaseStarted { at, phase: phases[n % 3] };
+        n += 1;
+        let record = Record { seq: app.state.seq + 1, at: 1_760_000_000_000, event };
+        let began = Instant::now();
+        app.update(Msg::Client(ClientEvent::Line(HostLine::Event(Box::new(record)))));
+        screen.draw(SIZE, |buf| draw(app, theme, buf))?;
+        Ok::<_, std::io::Error>(began.elapsed().as_secs_f64() * 1e3)
+    })?;
+    println!(", key {:.2}, phase {:.2} ms (medians; target 2)", moves[10], news[10]);
+    Ok(())
+}
+
+fn evaluation(step: u32) -> EvalState {
+    EvalState {
+        purpose: EvalPurpose::Candidate,
+        at: StepRef { epoch: 1, step, step_in_epoch: step - 1 },
+        skill_hash: format!("{step:08}"),
+        n: 0,
+        results: Vec::new(),
+        score: None,
+        curtailed: false,
+        missing: 0,
+    }
 }
 
 /// The four curves of a long run: from the arrival of one more point of each to the frame's bytes.
@@ -251,7 +313,31 @@ fn finished_step(step: u32) -> StepState {
         best_origin: String::new(),
         skill_len: 0,
     };
-    StepState { at, record: Some(record), ..StepState::default() }
+    let measured = GateScore { hard: score, soft: score, gate: score, n: 40, done: 40 };
+    let gate = GateDecision {
+        verdict: Verdict::Reject,
+        metric: GateMetric::Hard,
+        candidate_hash: String::new(),
+        candidate: measured.clone(),
+        current: measured.clone(),
+        best: measured,
+        gained: Vec::new(),
+        lost: Vec::new(),
+        mid_p: None,
+        interval: (-0.1, 0.1),
+        smallest_visible_gain: 0.1,
+        curtailed: false,
+        why: String::new(),
+    };
+    let finished_at = Some(u64::from(step) * 1000);
+    StepState {
+        at,
+        record: Some(record),
+        gate: Some(gate),
+        eval: Some(format!("s{step:03}")),
+        finished_at,
+        ..StepState::default()
+    }
 }
 
 /// Milliseconds from the start of the program in a new terminal to its first frame, or (`useful`) to the first one

@@ -174,10 +174,11 @@ fn hold(run: &RunDir) -> Hold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Author;
-    use crate::event::{EndStatus, Event, Record};
+    use crate::domain::{Author, MachineSample, Retuned};
+    use crate::event::{EndStatus, Event, Record, RunState};
     use crate::host::HostFile;
     use crate::store::JournalFile;
+    use serde_json::Value;
 
     fn append(run: &RunDir, at: u64, events: Vec<Event>) {
         let lock = RunLock::acquire(run).unwrap();
@@ -190,6 +191,10 @@ mod tests {
 
     fn resumed() -> Event {
         Event::Resumed { by: Author("a".into()) }
+    }
+
+    fn sampled() -> Event {
+        Event::MachineSampled { sample: MachineSample::default(), tokens_per_s: 0.0, in_flight: 1 }
     }
 
     fn told(runs: &[Arc<RunSummary>]) -> Vec<String> {
@@ -265,11 +270,31 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let run = RunDir::create(root.path(), "one").unwrap();
         append(&run, 5, vec![resumed(), resumed()]);
-        let _lock = RunLock::acquire(&run).unwrap();
         let mut catalog = Catalog::default();
+        let lock = RunLock::acquire(&run).unwrap();
         assert_eq!(told(&catalog.look(root.path(), 6, None).unwrap().runs), ["one running"]);
-        let later = 6 + crate::store::STALL_MS;
+        drop(lock);
+        let later = 6 + RunState::default().stall_limit_ms().unwrap();
+        // A host tells of its machine all the time: that is no progress.
+        append(&run, later - 1, vec![sampled()]);
+        let lock = RunLock::acquire(&run).unwrap();
         assert_eq!(told(&catalog.look(root.path(), later, None).unwrap().runs), ["one stalled"]);
+        drop(lock);
+        let [patient, never] = [later / 1000, 0].map(|seconds| {
+            let new = seconds.into();
+            let change = Retuned { key: "engine.stall_alert_s".into(), old: Value::Null, new };
+            Event::ConfigChanged { keys: vec![], changes: vec![change] }
+        });
+        for (setting, at, word) in [
+            (patient.clone(), later + 1, "running"),
+            (patient, 2 * later + 1, "stalled"),
+            (never, u64::MAX, "running"),
+        ] {
+            append(&run, later, vec![setting]);
+            let _lock = RunLock::acquire(&run).unwrap();
+            assert_eq!(told(&catalog.look(root.path(), at, None).unwrap().runs), [format!("one {word}")]);
+        }
+        let _lock = RunLock::acquire(&run).unwrap();
         let text = fs::read_to_string(run.events()).unwrap();
         let cut = text.split_inclusive('\n').next().unwrap().replace("resumed", "paused");
         fs::write(run.events(), cut).unwrap();

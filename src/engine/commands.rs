@@ -1,10 +1,10 @@
 //! What a command becomes: the event to journal, or why not. Judged on the journal's state alone, under its lock; must not
 //! act. First decision wins.
 
-use crate::domain::{Author, Decision, Origin, Retuned, ReviewComment, Ruling, StepRef};
+use crate::domain::{Author, Decision, Origin, Phase, Retuned, ReviewComment, Ruling, StepRef};
 use crate::event::{
     AckResult, Command, EndStatus, Event, Overruling, OverrulingOutcome, ReviewEdit, ReviewState, RunState,
-    RunStatus,
+    RunStatus, at_a_boundary,
 };
 use crate::text::sanitize;
 
@@ -54,6 +54,29 @@ pub fn still_going(state: &RunState) -> Result<(), AckResult> {
         | RunStatus::Running
         | RunStatus::Paused { .. }
         | RunStatus::Cancelling { .. } => Ok(()),
+    }
+}
+
+/// Refuses what happens at a boundary between steps, once there is none to come: the last one is `passed`, or the state
+/// tells of what follows it.
+pub fn in_time(event: Event, state: &RunState, passed: bool) -> Result<Event, AckResult> {
+    if !passed && !matches!(state.phase, Some(Phase::FinalSelection | Phase::Test)) {
+        return Ok(event);
+    }
+    match &event {
+        Event::OverrideRequested { at, .. } => denied(format!(
+            "all steps are done and the last skills are being measured; the verdict on step {} stands",
+            at.step
+        )),
+        Event::RetuneRequested { changes, .. } => {
+            match changes.iter().find(|change| at_a_boundary(&change.key)) {
+                None => Ok(event),
+                Some(Retuned { key, new, .. }) => denied(format!(
+                    "{key}: takes effect between two steps, and all steps are done; start a new run with -o {key}={new}"
+                )),
+            }
+        }
+        _ => Ok(event),
     }
 }
 

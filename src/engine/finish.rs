@@ -13,12 +13,14 @@ impl Run {
     /// Final selection, test, and the last event.
     pub(super) async fn finish(&mut self) -> Result<(), Stop> {
         let at = StepRef { epoch: self.plan.epochs, step: self.plan.total_steps, step_in_epoch: 0 };
+        self.last_boundary(at).await?;
         if self.plan.test > 0 {
             self.select_finally(at).await?;
             self.phase(at, Phase::Test)?;
             let outcome = self.test(at).await?;
             self.shop.journal.emit(Event::TestFinished { outcome })?;
         }
+        self.lapse()?;
         let baseline_score = self.shop.journal.with_state(|state| state.baseline_score);
         let end = Event::RunFinished {
             status: EndStatus::Completed,

@@ -48,8 +48,17 @@ pub(super) struct Decided {
 
 /// A change that is due.
 enum Due {
-    Override { at: StepRef, ruling: Ruling, by: Author, reason: String },
-    Retune { changes: Vec<Retuned> },
+    Override {
+        at: StepRef,
+        ruling: Ruling,
+        by: Author,
+        reason: String,
+    },
+    /// `at`: the boundary, where it is recorded.
+    Retune {
+        at: Option<StepRef>,
+        changes: Vec<Retuned>,
+    },
 }
 
 impl Due {
@@ -61,7 +70,9 @@ impl Due {
             Event::OverrideLapsed { at, ruling, by, .. } => {
                 Some(Self::Override { at: *at, ruling: *ruling, by: by.clone(), reason: String::new() })
             }
-            Event::RetuneApplied { changes, .. } => Some(Self::Retune { changes: changes.clone() }),
+            Event::RetuneApplied { at, changes } => {
+                Some(Self::Retune { at: Some(*at), changes: changes.clone() })
+            }
             _ => None,
         }
     }
@@ -72,7 +83,7 @@ impl Due {
             return Some(Self::Override { at, ruling, by, reason });
         }
         let changes = state.waiting_settings();
-        (!changes.is_empty()).then_some(Self::Retune { changes })
+        (!changes.is_empty()).then_some(Self::Retune { at: None, changes })
     }
 }
 
@@ -93,7 +104,9 @@ impl Run {
                 Some(Due::Override { at, ruling, by, reason }) => {
                     self.overrule(at, ruling, by, reason).await?;
                 }
-                Some(Due::Retune { changes }) => {
+                Some(Due::Retune { at: recorded, changes }) => {
+                    // Of two boundaries with nothing in between, the recording tells which it was.
+                    let at = recorded.unwrap_or(at);
                     self.shop.journal.emit(Event::RetuneApplied { at, changes: changes.clone() })?;
                     // The file must never be ahead of the journal.
                     self.shop.journal.settled().await?;
@@ -104,6 +117,41 @@ impl Run {
         }
         if changed {
             self.write_artifacts(project).await?;
+        }
+        Ok(())
+    }
+
+    /// The boundary behind the last step, before the final measurements: what is asked for later is refused.
+    pub(super) async fn last_boundary(&mut self, at: StepRef) -> Result<(), Stop> {
+        loop {
+            self.boundary(at).await?;
+            let replaying = self.shop.journal.replaying();
+            let nothing_due = |state: &RunState| replaying || Due::asked(state).is_none();
+            if self.shop.steering.pass_last_boundary(nothing_due) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Says of what still waits at the end that it comes to nothing.
+    pub(super) fn lapse(&self) -> Result<(), Stop> {
+        let journal = &self.shop.journal;
+        let recorded = |event: &Event| match event {
+            Event::OverrideLapsed { at, ruling, by, .. } => Some((*at, *ruling, by.clone())),
+            _ => None,
+        };
+        let asked =
+            |state: &RunState| state.pending_override().map(|(at, word)| (at, word.ruling, word.by.clone()));
+        loop {
+            let due = if journal.replaying() { journal.peek(recorded) } else { journal.with_state(asked) };
+            let Some((at, ruling, by)) = due else { break };
+            let why = "all steps were done before it could take effect".into();
+            journal.emit(Event::OverrideLapsed { at, ruling, by, why })?;
+        }
+        for Retuned { key, new, .. } in journal.with_state(RunState::waiting_settings) {
+            let message = format!("{key} = {new} was asked for after the last step and comes to nothing");
+            let code = "retune_lapsed".into();
+            journal.outside(|_| Ok(Event::Alert { level: LogLevel::Warn, code, message }))?;
         }
         Ok(())
     }

@@ -198,7 +198,7 @@ async fn conduct(
         })?,
     }
     let (live, meter, _clock) = metered(parts.live.clone());
-    let _watch = watch(parts.journal.clone(), settings.clone(), meter, parts.live);
+    let _watch = watch(parts.journal.clone(), meter, parts.live);
     let shop = Arc::new(Workshop {
         settings,
         in_flight,

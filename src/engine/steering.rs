@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use tokio::sync::{Mutex, watch};
 
-use super::commands::{judge, retune, still_going};
+use super::commands::{in_time, judge, retune, still_going};
 use super::in_flight::{InFlight, Unavailable};
 use super::journal::{Journal, JournalError};
 use super::settings::Settings;
@@ -34,12 +35,15 @@ pub struct Steering {
     in_flight: Arc<InFlight>,
     /// One retune at a time, so that settings change in the order of the journal.
     retuning: Mutex<()>,
+    /// The last boundary between steps is passed. Changes and is looked at under the journal's lock only.
+    passed: AtomicBool,
 }
 
 impl Steering {
     pub fn new(journal: Arc<Journal>, settings: Arc<Settings>, in_flight: Arc<InFlight>) -> Self {
         let latch = watch::channel(Latch::Open).0;
-        Self { journal, latch, settings, in_flight, retuning: Mutex::new(()) }
+        let (retuning, passed) = (Mutex::new(()), AtomicBool::new(false));
+        Self { journal, latch, settings, in_flight, retuning, passed }
     }
 
     /// Returns when the run may dispatch; waits while it is paused.
@@ -60,6 +64,19 @@ impl Steering {
         let mut latch = self.latch.subscribe();
         // The sender lives as long as `self`, so this only returns on cancellation.
         let _ = latch.wait_for(|latch| *latch == Latch::Cancelled).await;
+    }
+
+    /// Passes the last boundary, if the state says that nothing is due there. What waits for one is refused from then on.
+    pub fn pass_last_boundary(&self, nothing_due: impl FnOnce(&RunState) -> bool) -> bool {
+        self.journal.with_state(|state| {
+            let passed = nothing_due(state);
+            self.passed.store(passed, Ordering::SeqCst);
+            passed
+        })
+    }
+
+    fn in_time(&self, event: Event, state: &RunState) -> Result<Event, AckResult> {
+        in_time(event, state, self.passed.load(Ordering::SeqCst))
     }
 
     /// Journals a command and answers once it is on disk, with the revision it produced.
@@ -93,7 +110,9 @@ impl Steering {
                 let path = self.in_flight.requeue(&path).map_err(unavailable)?;
                 Ok(Event::RolloutRequeued { path, by, rev: state.rev + 1 })
             })?,
-            other => self.journal.outside(|state| judge(state, other, by, expect_rev))?,
+            other => self.journal.outside(|state| {
+                judge(state, other, by, expect_rev).and_then(|event| self.in_time(event, state))
+            })?,
         };
         if refusal.is_none()
             && let Some(latch) = latch
@@ -116,7 +135,9 @@ impl Steering {
         let waiting = self.journal.with_state(RunState::waiting_settings);
         // Looks at the disk, so not under the journal's lock.
         let changes = self.settings.retuned(&waiting, wanted);
-        let answer = self.journal.outside(|state| retune(state, changes.clone(), reason, by))?;
+        let answer = self.journal.outside(|state| {
+            retune(state, changes.clone(), reason, by).and_then(|event| self.in_time(event, state))
+        })?;
         if let (seq, None) = answer
             && let Ok(changes) = changes
         {

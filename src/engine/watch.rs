@@ -9,7 +9,6 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::journal::{Journal, JournalError, now_ms};
-use super::settings::Settings;
 use super::throughput::Meter;
 use crate::event::{Event, Live, LogLevel, RunState, RunStatus};
 use crate::telemetry::Sampler;
@@ -21,11 +20,10 @@ const JOURNALED: u32 = 15;
 /// Watches until dropped.
 pub fn watch(
     journal: Arc<Journal>,
-    settings: Arc<Settings>,
     meter: Arc<Meter>,
     live: broadcast::Sender<Arc<Live>>,
 ) -> AbortOnDropHandle<()> {
-    let watch = Watch { journal, settings, meter, live };
+    let watch = Watch { journal, meter, live };
     AbortOnDropHandle::new(tokio::spawn(async move {
         if let Err(error) = watch.run().await {
             // The control flow meets the same journal and ends the run.
@@ -36,7 +34,6 @@ pub fn watch(
 
 struct Watch {
     journal: Arc<Journal>,
-    settings: Arc<Settings>,
     meter: Arc<Meter>,
     live: broadcast::Sender<Arc<Live>>,
 }
@@ -50,12 +47,11 @@ impl Watch {
         let (mut worked, mut tokens, mut told) = (0, self.meter.tokens(), 0);
         loop {
             clock.tick().await;
-            let limit = self.settings.config().engine.stall_alert_s;
             let (works, stalled) =
-                self.journal.with_state(|state| (works(state), stalled_since(state, limit, now_ms())));
+                self.journal.with_state(|state| (works(state), stalled_since(state, now_ms())));
             if let Some(since) = stalled.filter(|since| *since != told) {
                 told = since;
-                self.alert(limit)?;
+                self.alert()?;
             }
             if !works && self.live.receiver_count() == 0 {
                 continue;
@@ -97,7 +93,7 @@ impl Watch {
         }
     }
 
-    fn alert(&self, limit: u64) -> Result<(), JournalError> {
+    fn alert(&self) -> Result<(), JournalError> {
         let calls = match self.meter.in_flight() {
             0 => "no call is in flight".to_owned(),
             1 => "1 call is in flight; requeue or cancel it".to_owned(),
@@ -105,6 +101,7 @@ impl Watch {
         };
         self.journal.outside(|state| {
             let phase = state.phase.map_or("the beginning", |phase| phase.name());
+            let limit = state.stall_limit_ms().unwrap_or_default() / 1000;
             let message = format!("nothing has happened for {limit} s in {phase}; {calls}");
             Ok(Event::Alert { level: LogLevel::Warn, code: "stalled".into(), message })
         })?;
@@ -118,9 +115,9 @@ fn works(state: &RunState) -> bool {
 }
 
 /// Since when a working run has told nothing, if that is longer than the limit; 0 is none.
-fn stalled_since(state: &RunState, limit_s: u64, now: u64) -> Option<u64> {
-    let silent = now.saturating_sub(state.progress_at) > limit_s.saturating_mul(1000);
-    (limit_s > 0 && works(state) && silent).then_some(state.progress_at)
+fn stalled_since(state: &RunState, now: u64) -> Option<u64> {
+    let silent = now.saturating_sub(state.progress_at) > state.stall_limit_ms()?;
+    (works(state) && silent).then_some(state.progress_at)
 }
 
 #[cfg(test)]
@@ -132,17 +129,21 @@ mod tests {
     #[test]
     fn a_working_run_is_stalled_when_nothing_but_samples_and_alerts_is_told() {
         let mut state = RunState { status: RunStatus::Running, progress_at: 1_000, ..RunState::default() };
-        assert_eq!(stalled_since(&state, 10, 11_000), None);
-        assert_eq!(stalled_since(&state, 10, 11_001), Some(1_000));
-        assert_eq!(stalled_since(&state, 0, 1_000_000), None);
+        let limit = |seconds: u64| serde_json::json!({ "engine": { "stall_alert_s": seconds } });
+        state.config = limit(10);
+        assert_eq!(stalled_since(&state, 11_000), None);
+        assert_eq!(stalled_since(&state, 11_001), Some(1_000));
+        state.config = limit(0);
+        assert_eq!(stalled_since(&state, 1_000_000), None);
+        state.config = limit(10);
         let sampled =
             Event::MachineSampled { sample: MachineSample::default(), tokens_per_s: 0.0, in_flight: 1 };
         let alert = Event::Alert { level: LogLevel::Warn, code: "stalled".into(), message: String::new() };
         for (event, seq) in [sampled, alert].into_iter().zip(1..) {
             state.apply(&Record { seq, at: 9_000, event });
         }
-        assert_eq!(stalled_since(&state, 10, 11_001), Some(1_000));
+        assert_eq!(stalled_since(&state, 11_001), Some(1_000));
         state.status = RunStatus::Paused { by: Author("ann".into()) };
-        assert_eq!(stalled_since(&state, 10, 1_000_000), None);
+        assert_eq!(stalled_since(&state, 1_000_000), None);
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{
     Analysis, BatchProbe, EvalPurpose, EvalState, Event, LogLevel, LogLine, Overruling, OverrulingOutcome,
-    Record, ReviewEdit, ReviewState, RunInfo, RunState, RunStatus, SkillVersion, StageState, StepState,
+    Record, Rescore, ReviewEdit, ReviewState, RunInfo, RunState, RunStatus, SkillVersion, StageState,
+    StepState,
 };
 use crate::domain::{EpochStage, Origin, ReviewComment, Ruling, Skill, StepRef, UpdateMode, Usage};
 
@@ -248,23 +249,21 @@ impl RunState {
                             self.current_score = Some(score.gate);
                             self.best_score = Some(score.gate);
                         }
-                        // A mean over some of the items is no score.
-                        EvalPurpose::Rescore if score.done < score.n => {}
                         EvalPurpose::Rescore => {
-                            if state.skill_hash == self.best_hash {
-                                self.best_score = Some(score.gate);
+                            let of_best = state.skill_hash == self.best_hash;
+                            let rescore = Rescore::of(eval, state.at.step, score, of_best, self.best_score);
+                            if rescore != Rescore::NoScore {
+                                self.current_score = Some(score.gate);
+                                self.current_score_stale = false;
                             }
-                            self.current_score = Some(score.gate);
-                            self.current_score_stale = false;
-                            // What a continued run measures before its first step decides nothing.
-                            let before_a_verdict = state.at.step > 0;
-                            let better = score.beats(self.best_score.unwrap_or(f64::NEG_INFINITY));
-                            // A person made it the best before it was measured as a whole.
-                            let crowned = eval.ends_with("/override").then_some(state.at.step);
-                            if before_a_verdict && (better || crowned.is_some()) {
+                            if rescore.is_best() {
                                 self.best_hash.clone_from(&state.skill_hash);
                                 self.best_score = Some(score.gate);
-                                self.best_step = crowned.unwrap_or_else(|| last_finished(&self.steps));
+                            }
+                            match rescore {
+                                Rescore::NewBest => self.best_step = last_finished(&self.steps),
+                                Rescore::Crowned => self.best_step = state.at.step,
+                                Rescore::NoScore | Rescore::BestStays | Rescore::OfBest => {}
                             }
                         }
                         EvalPurpose::RescoreBest => self.best_score = Some(score.gate),

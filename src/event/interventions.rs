@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{RunState, StepState};
-use crate::config::{Effective, find_key};
+use crate::config::{Effective, EngineConfig, find_key};
 use crate::domain::{Author, Retuned, Ruling, StepRef};
 
 /// A person's word over the gate's verdict on a step.
@@ -87,6 +87,14 @@ impl RunState {
             set(&mut config, &change.key, change.new.clone());
         }
         config
+    }
+
+    /// Milliseconds without progress until a working run counts as stalled; `None`: never.
+    pub fn stall_limit_ms(&self) -> Option<u64> {
+        let retuned = self.settings.iter().rfind(|change| change.key == "engine.stall_alert_s");
+        let told = retuned.map(|change| &change.new).or_else(|| self.config.pointer("/engine/stall_alert_s"));
+        let seconds = told.and_then(Value::as_u64).unwrap_or(EngineConfig::default().stall_alert_s);
+        (seconds > 0).then(|| seconds.saturating_mul(1000))
     }
 
     /// Settings that wait for the next boundary, the last word on each key, in the order of first mention.

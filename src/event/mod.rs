@@ -6,6 +6,7 @@ mod fold;
 mod glance;
 mod interventions;
 mod kind;
+mod rescore;
 mod state;
 mod takeover;
 mod wire;
@@ -16,6 +17,7 @@ pub use kind::{
     EndStatus, EvalPurpose, Event, ItemResult, LastOutcome, LogLevel, Ranking, RejectedEdit, RunPlan,
     TestOutcome,
 };
+pub use rescore::Rescore;
 pub use state::{
     Analysis, BatchProbe, EvalOwner, EvalState, LogLine, ReviewEdit, ReviewState, RunInfo, RunState,
     RunStatus, SkillVersion, StageState, StepState,

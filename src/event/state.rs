@@ -298,6 +298,11 @@ impl RunState {
         self.steps.last()
     }
 
+    /// Unix milliseconds of the last event that tells of progress; of the last one where none is known.
+    pub fn last_progress(&self) -> u64 {
+        if self.progress_at == 0 { self.updated_at } else { self.progress_at }
+    }
+
     /// The review that waits for a decision.
     pub fn open_review(&self) -> Option<(StepRef, &ReviewState)> {
         let step = self.steps.last()?;

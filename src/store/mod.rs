@@ -22,5 +22,5 @@ pub use journal::{JournalFile, OpenedJournal, read_records};
 pub use lock::{Holder, RunLock, host_name};
 pub use query::{QUERY_HELP, Query, QueryError};
 pub use run_dir::{RunDir, default_run_name, plain_run_name};
-pub use runs::{Condition, Hold, RunSummary, STALL_MS, undecided};
+pub use runs::{Condition, Hold, RunSummary, undecided};
 pub use snapshot::{RunGlance, fold_run, glance_run, glance_snapshot, write_snapshot};

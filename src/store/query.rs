@@ -197,7 +197,7 @@ impl Number {
             Number::Calls => Some(usage.calls as f64),
             Number::Tokens => Some((usage.prompt_tokens + usage.completion_tokens) as f64),
             Number::Age => since(run.started_at),
-            Number::Idle => since(run.updated_at),
+            Number::Idle => since(run.progress_at),
         }
     }
 
@@ -374,7 +374,8 @@ mod tests {
             seed: Some(42),
             usage: [("rollout".to_owned(), usage)].into(),
             started_at: 1_000,
-            updated_at: 60_000,
+            updated_at: 3_000_000,
+            progress_at: 60_000,
             ..RunSummary::unread(&run, 0)
         }
     }
@@ -404,6 +405,7 @@ mod tests {
             ("age<2h", true),
             ("age<59m", false),
             ("idle>=1d", false),
+            ("idle>50m", true),
             ("tokens>1.5M and calls=1.5k", true),
             ("target:\"qwen2.5 7b\"", true),
             ("(city) and (step>=3 (seed=1 or seed=42))", true),

@@ -9,9 +9,6 @@ use super::{Holder, RunDir};
 use crate::domain::{Decision, Phase, ReviewMode, Usage};
 use crate::event::{EndStatus, ReviewState, RunState, RunStatus};
 
-/// A run at work that says nothing for this long is stalled.
-pub const STALL_MS: u64 = 10 * 60 * 1000;
-
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Condition {
@@ -160,6 +157,8 @@ pub struct RunSummary {
     /// Unix milliseconds; 0 when nothing is known.
     pub started_at: u64,
     pub updated_at: u64,
+    /// When something last happened that was not merely told about the run.
+    pub progress_at: u64,
     /// Why the run failed or cannot be read.
     pub problem: Option<String>,
 }
@@ -195,6 +194,7 @@ impl RunSummary {
             usage: state.usage.clone(),
             started_at: info.map_or(0, |info| info.started_at),
             updated_at: state.updated_at,
+            progress_at: state.last_progress(),
             problem: match &state.status {
                 RunStatus::Ended { status: EndStatus::Failed, reason } => Some(reason.clone()),
                 _ => None,
@@ -232,6 +232,7 @@ impl RunSummary {
             usage: BTreeMap::new(),
             started_at: 0,
             updated_at,
+            progress_at: updated_at,
             problem: None,
         }
     }
@@ -266,8 +267,13 @@ fn condition(state: &RunState, hold: &Hold, now: u64) -> Condition {
         (RunStatus::Paused { .. }, Hold::Here(_)) => Condition::Paused,
         (RunStatus::Cancelling { .. }, Hold::Here(_)) => Condition::Stopping,
         (RunStatus::Running, Hold::Here(_)) if undecided(state).is_some() => Condition::Review,
-        (RunStatus::Running, Hold::Here(_)) if state.updated_at + STALL_MS < now => Condition::Stalled,
-        (RunStatus::Running, Hold::Here(_)) => Condition::Running,
+        (RunStatus::Running, Hold::Here(_)) => {
+            let silent = now.saturating_sub(state.last_progress());
+            match state.stall_limit_ms() {
+                Some(limit) if silent > limit => Condition::Stalled,
+                Some(_) | None => Condition::Running,
+            }
+        }
     }
 }
 

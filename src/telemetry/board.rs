@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use super::series::{Moment, Series};
 use crate::domain::{MachineSample, Origin, Rollout, StepRecord, Usage};
-use crate::event::{EvalPurpose, Event, ItemResult, Live, LogLevel, Record, RunState};
+use crate::event::{EvalPurpose, Event, ItemResult, Live, LogLevel, Record, Rescore, RunState};
 
 /// Points kept of all series together, 80 bytes each and up to twice that in reserve: some 170 MB at the very most. The
 /// longest series is thinned out beyond that.
@@ -204,20 +204,20 @@ impl Board {
             Event::EvaluationFinished { eval, score, .. } => {
                 self.flush_calls();
                 let Some((purpose, step, skill)) = self.evals.remove(eval) else { return };
-                let whole = score.done == score.n;
                 match purpose {
                     EvalPurpose::Baseline => self.scores(Some(score.gate), Some(score.gate)),
-                    EvalPurpose::Rescore if whole => {
-                        let overtakes = step > 0 && self.best.is_none_or(|best| score.gate > best);
-                        let best = (skill == self.best_hash || overtakes).then_some(score.gate);
-                        self.scores(Some(score.gate), best.or(self.best));
-                        if overtakes {
+                    EvalPurpose::Rescore => {
+                        let rescore = Rescore::of(eval, step, score, skill == self.best_hash, self.best);
+                        if rescore.is_best() {
                             self.best_hash = skill;
+                        }
+                        if rescore != Rescore::NoScore {
+                            let best = if rescore.is_best() { Some(score.gate) } else { self.best };
+                            self.scores(Some(score.gate), best);
                         }
                     }
                     EvalPurpose::RescoreBest => self.scores(self.current, Some(score.gate)),
-                    EvalPurpose::Rescore
-                    | EvalPurpose::Candidate
+                    EvalPurpose::Candidate
                     | EvalPurpose::LongitudinalPrev
                     | EvalPurpose::LongitudinalCurr
                     | EvalPurpose::DeepProbe
@@ -423,6 +423,7 @@ fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{GateScore, StepRef};
     use crate::telemetry::Smoothing;
 
     fn metric(board: &mut Board, seq: u64, step: Option<u64>, name: &str, value: f64) {
@@ -455,6 +456,39 @@ mod tests {
         let names: Vec<&str> = board.all().map(|(name, _)| name).collect();
         assert_eq!(names, ["metric/train/hard", "metric/gpu0/memory", "reward"]);
         assert_eq!(board.charts()[0].title, "metric/train/hard");
+    }
+
+    #[test]
+    fn a_person_makes_the_best_of_a_skill_that_scores_less() {
+        let at = StepRef { epoch: 1, step: 4, step_in_epoch: 3 };
+        let evaluated = |eval: &str, purpose, at: StepRef, skill: &str, gate, done| {
+            let score = GateScore { hard: gate, soft: gate, gate, done, n: 4 };
+            let (eval, skill_hash) = (eval.to_owned(), skill.to_owned());
+            [
+                Event::EvaluationStarted { eval: eval.clone(), purpose, at, skill_hash, n: 4 },
+                Event::EvaluationFinished { eval, score, curtailed: false, missing: 4 - done },
+            ]
+        };
+        let rescored = |eval, skill, gate, done| evaluated(eval, EvalPurpose::Rescore, at, skill, gate, done);
+        let events = [
+            evaluated("baseline", EvalPurpose::Baseline, StepRef::default(), "", 0.5, 4),
+            rescored("s004/rescore", "less", 0.25, 4),
+            rescored("s004/override", "half measured", 0.25, 3),
+            rescored("s004/override", "crowned", 0.25, 4),
+            rescored("e01/slow/rescore", "more", 0.375, 4),
+        ];
+        let (mut board, mut state) = (Board::default(), RunState::default());
+        let bests = [Some(0.5), Some(0.5), Some(0.5), Some(0.25), Some(0.375)];
+        for ((events, best), seq) in events.into_iter().zip(bests).zip((1..).step_by(2)) {
+            for (event, seq) in events.into_iter().zip(seq..) {
+                let record = Record { seq, at: seq, event };
+                board.hear(&record);
+                state.apply(&record);
+            }
+            assert_eq!((board.best, &board.best_hash), (best, &state.best_hash));
+            assert_eq!((board.current, state.best_score), (state.current_score, best));
+        }
+        assert_eq!(board.best_hash, "more");
     }
 
     #[test]

@@ -28,15 +28,16 @@ use super::live::LiveBoard;
 use super::msg::{Dirty, Effect, Msg};
 use super::news::shown_in;
 use super::overlay::Overlay;
+use super::run_index::RunIndex;
 use super::search::Search;
 use super::services::Told;
-use super::stages::{Stage, StageList};
+use super::stages::Stage;
 use super::steer::Pending;
 use super::surface::Surface;
 use super::theme::Role;
 use crate::client::ClientEvent;
-use crate::domain::{Author, ReviewMode, Verdict};
-use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus, StepState};
+use crate::domain::{Author, ReviewMode};
+use crate::event::{Client, Event, HostLine, Live, Record, RunState, RunStatus};
 use crate::telemetry::Board;
 use crate::text::Grammars;
 
@@ -143,7 +144,7 @@ pub struct App {
     /// A launch form that was left without starting.
     pub(super) launch: Option<Box<LaunchForm>>,
     pub toast: Option<Toast>,
-    pub(super) stage_list: RefCell<StageList>,
+    pub(super) index: RefCell<RunIndex>,
     pub(super) pending: HashMap<String, Pending>,
     pub(super) leaving: Option<Leaving>,
     pub(super) commands: u64,
@@ -193,7 +194,7 @@ impl App {
             search: None,
             launch: None,
             toast: None,
-            stage_list: RefCell::default(),
+            index: RefCell::default(),
             pending: HashMap::new(),
             leaving: None,
             commands: 0,
@@ -486,6 +487,7 @@ impl App {
         }
         self.state.apply(record);
         self.live.settle(&record.event);
+        self.index.get_mut().hear(&record.event);
         self.adopt_result(&record.event);
         self.board.hear(record);
         self.lines.hear(record, self.last_seq);
@@ -621,11 +623,5 @@ impl App {
 
     pub fn is_attached(&self) -> bool {
         self.link != Link::Unattached
-    }
-
-    /// Accepted steps out of the finished ones.
-    pub fn accepted_steps(&self) -> usize {
-        let accepted = |step: &&StepState| step.record.as_ref().is_some_and(|r| Verdict::accepted(r.action));
-        self.state.steps.iter().filter(accepted).count()
     }
 }

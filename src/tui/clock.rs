@@ -16,13 +16,8 @@ impl App {
     /// `None` before the first or after the last step, and while a review waits without a limit.
     pub fn eta(&self) -> Option<u64> {
         let total = self.state.info.as_ref()?.plan.total_steps as u64;
-        let (mut n, mut ms) = (0, 0);
-        for step in &self.state.steps {
-            if let Some(finished) = step.finished_at {
-                n += 1;
-                ms += working_time(step, finished);
-            }
-        }
+        let tally = self.tally();
+        let (n, ms) = (tally.timed, tally.worked_ms);
         let unlimited =
             |review: &ReviewState| review.deadline.is_none() || review.on_timeout == TimeoutPolicy::Wait;
         let waits_for_ever = self
@@ -39,7 +34,7 @@ impl App {
 }
 
 /// Milliseconds of a step up to `until`, without its review.
-fn working_time(step: &StepState, until: u64) -> u64 {
+pub(super) fn working_time(step: &StepState, until: u64) -> u64 {
     let phases = &step.phase_starts;
     let reviewed: u64 = phases
         .iter()

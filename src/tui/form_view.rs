@@ -258,7 +258,7 @@ pub fn draw_resume(app: &App, picker: &ResumePicker, canvas: &mut Canvas<'_>) {
         drawn += 1;
         let (glyph, role) = mark(run.status);
         let idle =
-            if run.updated_at > 0 { age(app.now.saturating_sub(run.updated_at)) } else { String::new() };
+            if run.progress_at > 0 { age(app.now.saturating_sub(run.progress_at)) } else { String::new() };
         let line = [
             span(role, format!("{glyph} {}", fit(&word(run), 10))),
             span(Role::Text, fit(&sanitize_line(&run.name), 40)),

@@ -158,7 +158,6 @@ fn of_step(app: &App, present: Phase) -> Vec<(Phase, Place)> {
 /// The stages of this epoch: those done, the present one, and those that an earlier epoch had besides.
 fn of_epoch(app: &App, present: Phase) -> Vec<(Phase, Place)> {
     let epoch = app.state.at.epoch;
-    let known = |kind: StageKind| app.state.stages.iter().any(|done| done.stage.kind() == kind);
     StageKind::ALL
         .into_iter()
         .filter_map(|kind| {
@@ -168,7 +167,7 @@ fn of_epoch(app: &App, present: Phase) -> Vec<(Phase, Place)> {
             } else if app.found(epoch, kind).is_some() {
                 Some((phase, Place::Done))
             } else {
-                known(kind).then_some((phase, Place::Ahead))
+                app.run_index().knows(kind).then_some((phase, Place::Ahead))
             }
         })
         .collect()

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::app::App;
 use super::row_index::{ResultRef, Source, natural};
-use super::stages::Stage;
+use super::stages::{Stage, step_place};
 use crate::domain::{GateMetric, Score};
 use crate::event::{EvalPurpose, EvalState, ItemResult, StepState};
 
@@ -217,10 +217,6 @@ impl App {
         ItemTable { sides: key.sides, soft: key.soft, lines }
     }
 
-    fn eval(&self, place: usize) -> Option<&EvalState> {
-        self.state.evals.get(self.state.eval_order.get(place)?)
-    }
-
     /// What the shown stage compares.
     fn sides(&self) -> Option<Sides> {
         let stage = self.shown_stage()?;
@@ -277,10 +273,9 @@ impl App {
     }
 
     fn newest_eval(&self, stage: Stage, wanted: fn(EvalPurpose) -> bool) -> Option<usize> {
-        self.state.eval_order.iter().rposition(|id| {
-            let eval = self.state.evals.get(id);
-            eval.is_some_and(|eval| wanted(eval.purpose) && stage.owns(id, eval))
-        })
+        let index = self.run_index();
+        let wanted = |place: &&usize| self.eval(**place).is_some_and(|eval| wanted(eval.purpose));
+        index.evals_of(stage).iter().rfind(wanted).copied()
     }
 
     /// The current skill's measurement that a candidate is compared with: made again in its own stage, or earlier.
@@ -291,9 +286,7 @@ impl App {
 
     /// The last measurement of a skill on the selection split before another one.
     fn measured_before(&self, place: usize, hash: &str) -> Option<usize> {
-        (0..place)
-            .rev()
-            .find(|at| self.eval(*at).is_some_and(|eval| eval.skill_hash == hash && on_selection(eval)))
+        self.run_index().measurements_of(hash).iter().rfind(|at| **at < place).copied()
     }
 
     /// The current skill that a step began with.
@@ -302,7 +295,8 @@ impl App {
             return &review.current_hash;
         }
         let number = step.at.step;
-        let step = self.state.steps.iter().rfind(|one| one.at.step < number && !one.current_hash.is_empty());
+        let before = step_place(&self.state, number).unwrap_or(self.state.steps.len());
+        let step = self.state.steps[..before].iter().rfind(|one| !one.current_hash.is_empty());
         let stage = self.state.stages.iter().rfind(|one| one.at.step < number);
         match (step, stage) {
             (Some(step), Some(stage)) if stage.at.step < step.at.step => &step.current_hash,
@@ -315,18 +309,12 @@ impl App {
     /// Scores of every complete measurement of the same skill as `sides.current`, oldest first.
     pub(super) fn measurements_of_current(&self, sides: Sides) -> Vec<f64> {
         let Some(current) = sides.current.and_then(|place| self.eval(place)) else { return Vec::new() };
-        let complete = |eval: &&EvalState| {
-            eval.skill_hash == current.skill_hash && on_selection(eval) && eval.results.len() == eval.n
-        };
-        let evals = self.state.eval_order[..sides.candidate].iter().filter_map(|id| self.state.evals.get(id));
+        let index = self.run_index();
+        let places = index.measurements_of(&current.skill_hash).iter().filter(|at| **at < sides.candidate);
+        let evals = places.filter_map(|at| self.eval(*at));
+        let complete = |eval: &&EvalState| eval.results.len() == eval.n;
         evals.filter(complete).filter_map(|eval| Some(eval.score.as_ref()?.gate)).collect()
     }
-}
-
-fn on_selection(eval: &EvalState) -> bool {
-    let tests =
-        matches!(eval.purpose, EvalPurpose::TestBase | EvalPurpose::TestBest | EvalPurpose::TestFinal);
-    !tests && !eval.purpose.on_training_items()
 }
 
 fn compare(sort: ItemSort, a: &ItemLine, b: &ItemLine) -> Ordering {

@@ -43,6 +43,7 @@ mod role;
 mod row_filter;
 mod row_index;
 mod rows;
+mod run_index;
 mod runtime;
 mod search;
 mod services;

@@ -161,7 +161,7 @@ fn themes(argument: &str) -> Vec<Entry> {
 
 fn step(app: &App, argument: &str) -> Entry {
     let name = format!("step {argument}");
-    let known = |number: &u32| app.state.steps.iter().any(|step| step.at.step == *number);
+    let known = |number: &u32| app.step(*number).is_some();
     match argument.parse::<u32>().ok().filter(known) {
         Some(number) => entry(name, "show it", Then::Run(Argued::Step(number))),
         None if app.state.steps.is_empty() => entry(name, "", Then::Refuse("no step has begun".to_owned())),
@@ -227,7 +227,7 @@ impl App {
             Argued::Filter(text) => self.set_filter(self.arrangement.focus, &text),
             Argued::Theme(theme) => return self.use_theme(theme),
             Argued::Step(number) => {
-                if let Some(step) = self.state.steps.iter().find(|step| step.at.step == number) {
+                if let Some(step) = self.step(number) {
                     self.stage = Some(Stage::Step(step.at.step));
                 }
             }

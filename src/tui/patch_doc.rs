@@ -296,30 +296,35 @@ impl App {
     /// What a finished stage made of the skill, or proposed to; by its place.
     pub fn stage_doc(&self, index: usize) -> Option<Rc<PatchDoc>> {
         let done = self.state.stages.get(index)?;
+        let key = PatchKey::Stage { index, ignore_whitespace: self.patch.ignore_whitespace };
+        // What it is compared with is looked for in the whole run.
+        if let Some(doc) = self.kept(&key) {
+            return Some(doc);
+        }
         let after = match done.stage.candidate().0 {
             Some(candidate) => candidate.text.as_str(),
             None => self.state.skill_text(&done.current_hash)?,
         };
         let before = self.state.skill_before_stage(index)?;
-        let (ignore_whitespace, compare) = (self.patch.ignore_whitespace, self.comparison());
-        Some(self.cached(PatchKey::Stage { index, ignore_whitespace }, || {
-            PatchDoc::comparing(compare, &sanitize(before), &sanitize(after))
-        }))
+        let compare = self.comparison();
+        Some(self.cached(key, || PatchDoc::comparing(compare, &sanitize(before), &sanitize(after))))
     }
 
     fn comparison(&self) -> Compare {
         if self.patch.ignore_whitespace { diff_ignoring_whitespace } else { diff }
     }
 
+    fn kept(&self, key: &PatchKey) -> Option<Rc<PatchDoc>> {
+        let cache = self.patch.doc.borrow();
+        cache.as_ref().filter(|(made_of, _)| made_of == key).map(|(_, doc)| Rc::clone(doc))
+    }
+
     fn cached(&self, key: PatchKey, make: impl FnOnce() -> PatchDoc) -> Rc<PatchDoc> {
-        let mut cache = self.patch.doc.borrow_mut();
-        if let Some((cached, doc)) = cache.as_ref()
-            && *cached == key
-        {
-            return Rc::clone(doc);
+        if let Some(doc) = self.kept(&key) {
+            return doc;
         }
         let doc = Rc::new(make());
-        *cache = Some((key, Rc::clone(&doc)));
+        *self.patch.doc.borrow_mut() = Some((key, Rc::clone(&doc)));
         doc
     }
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use super::row_filter::{Facts, RowFilter, Status};
-use super::stages::Stage;
+use super::stages::{Stage, step_place};
 use crate::event::{EvalPurpose, ItemResult, RunState};
 
 /// Groups of attempts, in the order they are counted: why the target was asked, or what the optimizer is at.
@@ -252,23 +252,24 @@ pub struct RowIndex {
 
 impl RowIndex {
     /// Whether [`refresh`](Self::refresh) would change anything.
-    pub fn is_fresh(&self, state: &RunState, wanted: &Wanted) -> bool {
+    pub fn is_fresh(&self, state: &RunState, wanted: &Wanted, evals: &[usize]) -> bool {
         self.wanted.as_ref() == Some(wanted)
-            && self.evals_seen == state.eval_order.len()
+            && self.evals_seen == evals.len()
             && self.sources.iter().all(|one| Results::of(state, one.source).len() == one.seen)
             // A step begins with its first event, which may come after the step was asked for.
             && (!self.sources.is_empty() || state.seq == 0)
     }
 
-    pub fn refresh(&mut self, state: &RunState, wanted: &Wanted) {
+    /// `evals`: places of the stage's evaluations, ascending.
+    pub fn refresh(&mut self, state: &RunState, wanted: &Wanted, evals: &[usize]) {
         let shrunk = |one: &SourceState| Results::of(state, one.source).len() < one.seen;
         if self.wanted.as_ref() != Some(wanted)
-            || self.evals_seen > state.eval_order.len()
+            || self.evals_seen > evals.len()
             || self.sources.iter().any(shrunk)
         {
             *self = Self { wanted: Some(wanted.clone()), ..Self::default() };
         }
-        self.find_sources(state, wanted.stage);
+        self.find_sources(state, wanted.stage, evals);
         let mut new: Vec<Entry> = Vec::new();
         for (index, one) in self.sources.iter_mut().enumerate() {
             let results = Results::of(state, one.source);
@@ -293,21 +294,18 @@ impl RowIndex {
     }
 
     /// Rollouts of a step first, then its evaluations as they began: later sources are newer.
-    fn find_sources(&mut self, state: &RunState, stage: Stage) {
+    fn find_sources(&mut self, state: &RunState, stage: Stage, evals: &[usize]) {
         if self.sources.is_empty()
             && let Stage::Step(number) = stage
-            && let Some(index) = state.steps.iter().rposition(|step| step.at.step == number)
+            && let Some(index) = step_place(state, number)
         {
             self.sources.push(SourceState { source: Source::Step(index), group: "train", seen: 0 });
         }
-        for index in self.evals_seen..state.eval_order.len() {
-            let Some((id, eval)) = state.evals.get_key_value(&state.eval_order[index]) else { continue };
-            if stage.owns(id, eval) {
-                let group = purpose_group(eval.purpose);
-                self.sources.push(SourceState { source: Source::Eval(index), group, seen: 0 });
-            }
+        for place in &evals[self.evals_seen..] {
+            let source = Source::Eval(*place);
+            self.sources.push(SourceState { source, group: group_of(state, source), seen: 0 });
         }
-        self.evals_seen = state.eval_order.len();
+        self.evals_seen = evals.len();
     }
 
     fn insert(&mut self, state: &RunState, sort: Sort, new: Vec<Entry>) {
@@ -456,11 +454,11 @@ mod tests {
                 let later = rest.split_off(chunk.min(rest.len()));
                 state.steps[0].rollouts.append(&mut rest);
                 rest = later;
-                kept.refresh(&state, &wanted);
-                prop_assert!(kept.is_fresh(&state, &wanted));
+                kept.refresh(&state, &wanted, &[]);
+                prop_assert!(kept.is_fresh(&state, &wanted, &[]));
             }
             let mut fresh = RowIndex::default();
-            fresh.refresh(&state, &wanted);
+            fresh.refresh(&state, &wanted, &[]);
             let order = listed(&kept, &state);
             prop_assert_eq!(&order, &listed(&fresh, &state));
             let mut set: Vec<usize> = order.iter().map(|at| at.place).collect();

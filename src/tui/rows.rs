@@ -179,7 +179,7 @@ impl App {
             filter: view.filter.clone(),
             only: view.only.as_ref().map(|items| items.iter().cloned().collect()),
         };
-        let live = self.stages().first() == Some(&stage);
+        let live = self.stages().get(0) == Some(stage);
         let calls =
             self.live.calls.iter().filter(|_| live).map(|(path, call)| Row::of_call(self, path, call));
         let calls = calls.filter(|row| wanted.passes(&call_facts(row))).collect();
@@ -189,9 +189,11 @@ impl App {
 
     fn row_index(&self, wanted: &Wanted) -> Rc<RowIndex> {
         let cached = &self.rollouts.index;
-        let stale = !cached.borrow().is_fresh(&self.state, wanted);
+        let run = self.run_index();
+        let evals = run.evals_of(wanted.stage);
+        let stale = !cached.borrow().is_fresh(&self.state, wanted, evals);
         if stale && let Ok(mut index) = cached.try_borrow_mut() {
-            Rc::make_mut(&mut index).refresh(&self.state, wanted);
+            Rc::make_mut(&mut index).refresh(&self.state, wanted, evals);
         }
         Rc::clone(&cached.borrow())
     }
@@ -220,7 +222,7 @@ impl App {
             Some(RowId::Call(_)) | None => None,
         };
         self.state = state;
-        self.stage_list = RefCell::default();
+        self.index = RefCell::default();
         self.rollouts.forget_results();
         self.transcript.forget_results();
         self.gate.items = ItemTableCache::default();

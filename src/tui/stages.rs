@@ -1,14 +1,15 @@
 //! What the rows of the Steps pane stand for, in the order of the run, and what belongs to each. Owns the selection of
 //! one; draws nothing.
 
-use std::rc::Rc;
+use std::cell::Ref;
 
 use super::app::App;
+use super::run_index::{RunIndex, StepTally};
 use crate::domain::{EpochStage, Phase, StageKind};
-use crate::event::{EvalOwner, EvalPurpose, EvalState, StageState, StepState};
+use crate::event::{EvalOwner, EvalPurpose, EvalState, RunState, StageState, StepState};
 
 /// What a row of the Steps pane stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     Baseline,
     Step(u32),
@@ -23,25 +24,38 @@ pub enum Stage {
 }
 
 impl Stage {
-    pub fn owns(self, id: &str, eval: &EvalState) -> bool {
+    /// Whose an evaluation is.
+    pub fn of_eval(id: &str, eval: &EvalState) -> Option<Self> {
         match eval.owner(id) {
-            EvalOwner::Step(step) => self == Stage::Step(step),
-            EvalOwner::Stage(epoch, kind) => self == Stage::Between { epoch, kind },
+            EvalOwner::Step(step) => Some(Stage::Step(step)),
+            EvalOwner::Stage(epoch, kind) => Some(Stage::Between { epoch, kind }),
             EvalOwner::Run => match eval.purpose {
                 EvalPurpose::Baseline | EvalPurpose::Rescore | EvalPurpose::RescoreBest => {
-                    self == Stage::Baseline
+                    Some(Stage::Baseline)
                 }
-                EvalPurpose::FinalSelection => self == Stage::FinalSelection,
-                EvalPurpose::TestBase | EvalPurpose::TestBest | EvalPurpose::TestFinal => self == Stage::Test,
+                EvalPurpose::FinalSelection => Some(Stage::FinalSelection),
+                EvalPurpose::TestBase | EvalPurpose::TestBest | EvalPurpose::TestFinal => Some(Stage::Test),
                 EvalPurpose::Candidate
                 | EvalPurpose::LongitudinalPrev
                 | EvalPurpose::LongitudinalCurr
                 | EvalPurpose::DeepProbe
                 | EvalPurpose::SlowCandidate
-                | EvalPurpose::MetaReflectCandidate => false,
+                | EvalPurpose::MetaReflectCandidate => None,
             },
         }
     }
+}
+
+/// Place of a step by its number: in order, but for what a foreign journal may hold.
+pub fn step_place(state: &RunState, number: u32) -> Option<usize> {
+    let found = state.steps.binary_search_by_key(&number, |step| step.at.step).ok();
+    found.or_else(|| state.steps.iter().position(|step| step.at.step == number))
+}
+
+/// `e2 slow`.
+pub fn short_label(done: &StageState) -> String {
+    let name = done.stage.name().split([' ', '-']).next().unwrap_or_default();
+    format!("e{} {name}", done.at.epoch)
 }
 
 /// The stage between epochs that a phase is.
@@ -49,50 +63,74 @@ pub fn between(phase: Phase) -> Option<StageKind> {
     StageKind::ALL.into_iter().find(|kind| kind.phase() == phase)
 }
 
-/// The list of stages and what it was made of: it is made anew only when one of these has changed.
-#[derive(Clone, Debug, Default)]
-pub struct StageList {
-    made_of: Option<(usize, usize, usize, Option<Phase>, u32)>,
-    list: Rc<Vec<Stage>>,
+/// The rows of the Steps pane, newest first.
+pub struct Stages<'a> {
+    index: Ref<'a, RunIndex>,
+    /// Newer than what is finished, oldest first.
+    ahead: Vec<Stage>,
+    baseline: bool,
+}
+
+impl Stages<'_> {
+    pub fn len(&self) -> usize {
+        self.ahead.len() + self.index.order().len() + usize::from(self.baseline)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn get(&self, place: usize) -> Option<Stage> {
+        let at = self.len().checked_sub(place + 1)?;
+        match at.checked_sub(usize::from(self.baseline)) {
+            None => Some(Stage::Baseline),
+            Some(at) => {
+                let order = self.index.order();
+                order.get(at).or_else(|| self.ahead.get(at - order.len())).copied()
+            }
+        }
+    }
+
+    pub fn place(&self, stage: Stage) -> Option<usize> {
+        let last = self.len().checked_sub(1)?;
+        if stage == Stage::Baseline {
+            return self.baseline.then_some(last);
+        }
+        let ahead =
+            || self.ahead.iter().position(|one| *one == stage).map(|at| at + self.index.order().len());
+        let at = self.index.place(stage).or_else(ahead)? + usize::from(self.baseline);
+        Some(last - at)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Stage> {
+        (0..self.len()).filter_map(|place| self.get(place))
+    }
 }
 
 impl App {
-    /// Newest first.
-    pub fn stages(&self) -> Rc<Vec<Stage>> {
-        let state = &self.state;
-        let (steps, stages, evals) = (state.steps.len(), state.stages.len(), state.eval_order.len());
-        let made_of = Some((steps, stages, evals, state.phase, state.at.epoch));
-        if self.stage_list.borrow().made_of != made_of
-            && let Ok(mut cached) = self.stage_list.try_borrow_mut()
-        {
-            *cached = StageList { made_of, list: Rc::new(self.listed_stages()) };
+    /// What is known of the whole run, kept up with the state.
+    pub(super) fn run_index(&self) -> Ref<'_, RunIndex> {
+        let stale = !self.index.borrow().is_fresh(&self.state);
+        if stale && let Ok(mut index) = self.index.try_borrow_mut() {
+            index.refresh(&self.state);
         }
-        Rc::clone(&self.stage_list.borrow().list)
+        self.index.borrow()
     }
 
-    fn listed_stages(&self) -> Vec<Stage> {
-        let state = &self.state;
-        let has = |stage: Stage| state.evals.iter().any(|(id, eval)| stage.owns(id, eval));
-        let mut out = Vec::new();
-        if state.phase == Some(Phase::Baseline) || has(Stage::Baseline) {
-            out.push(Stage::Baseline);
-        }
-        let mut finished = state.stages.iter().peekable();
-        for step in &state.steps {
-            out.push(Stage::Step(step.at.step));
-            while let Some(done) = finished.next_if(|done| done.at.step <= step.at.step) {
-                out.push(Stage::Between { epoch: done.at.epoch, kind: done.stage.kind() });
-            }
-        }
-        out.extend(self.between_now().filter(|stage| !out.contains(stage)));
-        if state.phase == Some(Phase::FinalSelection) || has(Stage::FinalSelection) {
-            out.push(Stage::FinalSelection);
-        }
-        if state.phase == Some(Phase::Test) || has(Stage::Test) {
-            out.push(Stage::Test);
-        }
-        out.reverse();
-        out
+    /// Newest first.
+    pub fn stages(&self) -> Stages<'_> {
+        let index = self.run_index();
+        let phase = self.state.phase;
+        let at_phase =
+            |wanted: Phase, stage: Stage| phase == Some(wanted) || !index.evals_of(stage).is_empty();
+        let baseline = at_phase(Phase::Baseline, Stage::Baseline);
+        let mut ahead: Vec<Stage> =
+            self.between_now().filter(|stage| index.place(*stage).is_none()).into_iter().collect();
+        let last = [(Phase::FinalSelection, Stage::FinalSelection), (Phase::Test, Stage::Test)];
+        ahead.extend(
+            last.into_iter().filter(|(phase, stage)| at_phase(*phase, *stage)).map(|(_, stage)| stage),
+        );
+        Stages { index, ahead, baseline }
     }
 
     fn between_now(&self) -> Option<Stage> {
@@ -102,14 +140,16 @@ impl App {
     /// The selected stage, or the newest.
     pub fn shown_stage(&self) -> Option<Stage> {
         let stages = self.stages();
-        self.stage.filter(|stage| stages.contains(stage)).or_else(|| stages.first().copied())
+        self.stage.filter(|stage| stages.place(*stage).is_some()).or_else(|| stages.get(0))
+    }
+
+    /// Counts over all steps.
+    pub fn tally(&self) -> StepTally {
+        self.run_index().tally(&self.state)
     }
 
     pub fn step(&self, number: u32) -> Option<&StepState> {
-        let steps = &self.state.steps;
-        // In order, but for what a foreign journal may hold.
-        let found = steps.binary_search_by_key(&number, |step| step.at.step).ok();
-        found.map(|index| &steps[index]).or_else(|| steps.iter().find(|step| step.at.step == number))
+        step_place(&self.state, number).map(|place| &self.state.steps[place])
     }
 
     /// The step whose patch and gate are shown; for baseline and test the nearest step.
@@ -124,21 +164,26 @@ impl App {
 
     /// A finished stage between epochs and its place among them.
     pub fn found(&self, epoch: u32, kind: StageKind) -> Option<(usize, &StageState)> {
-        let is = |(_, done): &(usize, &StageState)| done.at.epoch == epoch && done.stage.kind() == kind;
-        self.state.stages.iter().enumerate().rev().find(is)
+        let place = self.run_index().finished(Stage::Between { epoch, kind })?;
+        Some((place, self.state.stages.get(place)?))
     }
 
     /// The finished stage at `index` made the current skill, whose stored score is that of an earlier text.
     pub fn left_stale(&self, index: usize) -> bool {
         let changed = |done: &StageState| done.stage.action().changes_skill();
-        let last = self.state.stages.iter().rposition(changed);
-        self.state.current_score_stale && last == Some(index)
+        let is_last = || self.state.stages.iter().rposition(changed) == Some(index);
+        self.state.current_score_stale && is_last()
     }
 
     /// The evaluations that belong to a stage, in the order they began.
     pub fn evals_of(&self, stage: Stage) -> impl DoubleEndedIterator<Item = &EvalState> {
-        let evals = self.state.eval_order.iter().filter_map(|id| Some((id, self.state.evals.get(id)?)));
-        evals.filter(move |(id, eval)| stage.owns(id, eval)).map(|(_, eval)| eval)
+        let places = self.run_index().evals_of(stage).to_vec();
+        places.into_iter().filter_map(|place| self.eval(place))
+    }
+
+    /// The evaluation at a place in the order of evaluations.
+    pub(super) fn eval(&self, place: usize) -> Option<&EvalState> {
+        self.state.evals.get(self.state.eval_order.get(place)?)
     }
 
     /// Items done and to do in the evaluations of a stage that are under way.

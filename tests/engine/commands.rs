@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planish::cli::run_setup::start_run;
-use planish::domain::{Author, Decision, Ruling, StepRef, Verdict};
+use planish::domain::{Author, Decision, Phase, Retuned, Ruling, StepRef, Verdict};
 use planish::engine::RunService;
-use planish::event::{AckResult, Command, Event, ItemResult, OverrulingOutcome, Record, RunState};
+use planish::event::{
+    AckResult, Command, EndStatus, Event, ItemResult, LogLine, OverrulingOutcome, Record, RunState, RunStatus,
+};
 use planish::model::mock::MockServer;
 use planish::store::RunDir;
 
@@ -429,4 +431,62 @@ async fn files_report_and_lineage_tell_an_override() {
     assert!(report.contains("accept as best by ann@one"), "{report}");
     let lineage = serde_json::to_value(planish::plain::report_json(&state)).unwrap().to_string();
     assert!(lineage.contains("accepted_by_override"), "{lineage}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_a_boundary_is_refused_once_the_test_has_begun() {
+    let plain = Scenario::new("").await;
+    let state = plain.complete("one", &[]).await;
+    let tested = state.evals["test_base"].results[0].1.item().to_owned();
+    let mut script = target_script();
+    let hangs = json!({"matches": in_question(&tested), "answers": [{"fault": "hang"}, "I do not know"], "pick": "sequence"});
+    script["rules"].as_array_mut().unwrap().insert(0, hangs);
+    let scenario = Scenario::with(script, optimizer_script(), "").await;
+    let config = std::fs::read_to_string(scenario.path("run.toml")).unwrap();
+    let config = config.replace("[optimizer]\n", "[optimizer]\nuse_slow_update = false\n");
+    std::fs::write(scenario.path("run.toml"), config).unwrap();
+    let running = scenario.start("one", &[]).await;
+    let engine: &dyn RunService = running.as_ref();
+    asked(&scenario.target, &tested).await;
+    let state = until(engine, |_| true).await;
+    let last = state.steps.iter().rfind(|step| step.gate.is_some()).unwrap();
+    let ruling = if last.gate.as_ref().unwrap().verdict.accepted() { Ruling::Reject } else { Ruling::Accept };
+    let reason = denied(engine, override_step(last.at, ruling, "late")).await;
+    assert!(reason.contains(&format!("the verdict on step {} stands", last.at.step)), "{reason}");
+    let reason = denied(engine, retune("optimizer.learning_rate", json!(1))).await;
+    assert!(reason.contains("start a new run with -o optimizer.learning_rate=1"), "{reason}");
+    applied(engine, retune("env.workers", json!(2))).await;
+    applied(engine, Command::RequeueRollout { path: format!("test_base/{tested}#0") }).await;
+    engine.ended().wait_for(|ended| *ended).await.unwrap();
+    drop(running);
+
+    // A journal that took such requests all the same.
+    let mut kept = records(&scenario.path("runs/one"));
+    let test = |record: &Record| matches!(record.event, Event::PhaseStarted { phase: Phase::Test, .. });
+    kept.truncate(kept.iter().position(test).unwrap() + 1);
+    let (at, by) = (last.at, ann());
+    let change = Retuned { key: "optimizer.learning_rate".into(), old: json!(3), new: json!(1) };
+    for event in [
+        Event::OverrideRequested { at, ruling, reason: "late".into(), by: by.clone(), rev: 90 },
+        Event::RetuneRequested { changes: vec![change], reason: String::new(), by, rev: 91 },
+    ] {
+        kept.push(Record { seq: 0, at: 1, event });
+    }
+    let lapsed = |state: &RunState| {
+        let step = state.steps.iter().find(|step| step.at == at).unwrap();
+        let outcome = &step.overruling.as_ref().unwrap().outcome;
+        assert!(
+            matches!(outcome, OverrulingOutcome::Lapsed { why } if why.contains("all steps were done")),
+            "{outcome:?}"
+        );
+        let told = |line: &LogLine| line.message.contains("optimizer.learning_rate = 1 was asked for after");
+        assert!(state.logs.iter().any(told), "{:?}", state.logs);
+        assert!(matches!(state.status, RunStatus::Ended { status: EndStatus::Completed, .. }));
+    };
+    lapsed(&resumed_alone(&scenario, kept).await);
+    let mut again = records(&scenario.path("runs/one"));
+    let told = |record: &Record| matches!(record.event, Event::OverrideLapsed { .. });
+    again.truncate(again.iter().position(told).unwrap() + 1);
+    let resumed = resumed_alone(&scenario, again).await;
+    lapsed(&resumed);
 }

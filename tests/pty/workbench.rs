@@ -8,7 +8,7 @@ use portable_pty::CommandBuilder;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::place::{PLANISH, Place};
+use crate::place::{PLANISH, Place, script};
 use crate::pty::Terminal;
 use crate::{on_terminal, on_terminal_with};
 
@@ -44,9 +44,17 @@ fn kill_host(place: &Place) {
     kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL).unwrap();
 }
 
+/// Even cards are answered once the skill says that cards are red, odd ones never: every step has something to learn.
+fn never_done() -> Value {
+    let mut script = script();
+    let rules = script["rules"].as_array_mut().unwrap();
+    rules[2]["matches"] = json!("card \\d*[02468]\\?");
+    script
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn launch_review_amend_submit_gate_override_quit() {
-    let place = Place::new().await;
+    let place = Place::with(never_done()).await;
     let editor = editor(&place);
     let set = |command: &mut CommandBuilder| command.env("EDITOR", &editor);
     let mut terminal = on_terminal_with(&place, &TWO_STEPS, XTERM, set);
@@ -58,13 +66,11 @@ async fn launch_review_amend_submit_gate_override_quit() {
     terminal.send("Ja");
     terminal.wait_for("[REVIEW submit]");
     submit(&mut terminal, 1);
-    // The second step begins; the gate's word on the first one is overruled.
-    terminal.wait_until("the gate's word on step 1", |_, _| {
-        events(&place).iter().any(|event| event.get("step_finished").is_some())
-    });
+    // The review of the second step waits; the gate's word on the first one is overruled meanwhile.
+    terminal.wait_for("[REVIEW 2]");
     terminal.send("2[");
     terminal.send("5");
-    terminal.wait_for("step 1");
+    terminal.wait_for("step 1 accepted");
     terminal.send("O");
     terminal.wait_for("Overrule the gate at step 1");
     terminal.send("3");
@@ -74,6 +80,17 @@ async fn launch_review_amend_submit_gate_override_quit() {
     terminal.send("\r");
     terminal.wait_until("the override in the journal", |_, _| {
         events(&place).iter().any(|event| event.get("override_requested").is_some())
+    });
+    // The second step proposes the same again and is rejected by its reviewer, so the override has its way.
+    terminal.send("4f");
+    terminal.wait_for("step 2  2 edits");
+    terminal.send("X");
+    terminal.wait_for("why?");
+    terminal.send("\r");
+    terminal.wait_for("[REVIEW submit]");
+    submit(&mut terminal, 2);
+    terminal.wait_until("the override at its boundary", |_, _| {
+        events(&place).iter().any(|event| event.get("override_applied").is_some())
     });
     terminal.send("Q");
     terminal.wait_for("Stop run one?");
@@ -87,6 +104,8 @@ async fn launch_review_amend_submit_gate_override_quit() {
     let asked = find(&events, "override_requested");
     assert_eq!((&asked["ruling"], &asked["reason"]), (&json!("reject"), &json!("it only memorises")));
     assert!(asked["by"].as_str().unwrap().starts_with("tester@pts/"), "{asked}");
+    let applied = find(&events, "override_applied");
+    assert_eq!(applied["current_hash"], find(&events, "run_started")["skill"]["hash"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

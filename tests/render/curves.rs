@@ -7,7 +7,7 @@ use planish::tui::{App, Depth, Msg, Prefs, Role, Theme, Told};
 use ratatui::crossterm::event::KeyCode;
 use std::sync::Arc;
 
-use crate::client::{app, buffer, hear, key, played, press, text};
+use crate::client::{app, buffer, hear, key, played, press, styled, text};
 use crate::fixture::numbers::{machine, sampled, trained};
 use crate::fixture::{self, Tape};
 
@@ -34,7 +34,7 @@ fn snapshot(name: &str, shown: &[(&str, Made<'_>)]) {
     for size in SIZES {
         let mut out = String::new();
         for (what, made) in shown {
-            out.push_str(&format!("──────── {what}\n{}", text(&made(size))));
+            out.push_str(&format!("──────── {what}\n{}", styled(&made(size))));
         }
         insta::assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), out);
     }

@@ -9,7 +9,7 @@ use planish::tui::{App, Checked, ConfigFile, Draft, Effect, Identity, Msg, Overl
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::json;
 
-use super::client::{app, hear, key, played, press, text};
+use super::client::{app, hear, key, played, press, styled};
 use super::fixture::{self, START, Tape, ann};
 use super::listing::{every_condition, listing, many, run};
 use super::{HOSTILE, state};
@@ -20,7 +20,7 @@ fn shown(name: &str, screens: impl Fn((u16, u16)) -> Vec<(&'static str, App)>) {
     for size in ALL_SIZES {
         let mut out = String::new();
         for (kind, app) in screens(size) {
-            out.push_str(&format!("──────── {kind}\n{}", text(&app)));
+            out.push_str(&format!("──────── {kind}\n{}", styled(&app)));
         }
         insta::assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), out);
     }

@@ -48,8 +48,8 @@ fn a_stage_under_way_is_the_newest_and_the_next_step_takes_over() {
     next_event(&mut app, Event::PhaseStarted { at, phase: planish::domain::Phase::Rollout });
     assert_eq!(app.stage_name(), "step 5");
     let stages = app.stages();
-    let slow = |stage: &&Stage| matches!(stage, Stage::Between { epoch: 2, .. });
-    assert!(!stages.iter().any(|stage| slow(&stage)), "it never finished");
+    let slow = |stage: Stage| matches!(stage, Stage::Between { epoch: 2, .. });
+    assert!(!stages.iter().any(slow), "it never finished");
 }
 
 #[test]

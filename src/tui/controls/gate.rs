@@ -93,7 +93,7 @@ impl App {
 
     /// The shown step, where it is the last one that the gate decided.
     fn overrulable(&self) -> Option<StepRef> {
-        let last = self.state.steps.iter().rfind(|step| step.gate.is_some())?.at;
+        let last = self.state.steps.get(self.run_index().last_gated(&self.state)?)?.at;
         (self.shown_step()?.at == last).then_some(last)
     }
 

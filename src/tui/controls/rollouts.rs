@@ -13,6 +13,7 @@ use crate::tui::overlay::{Confirmed, Overlay};
 use crate::tui::row_filter::RowFilter;
 use crate::tui::row_index::{GROUPS, ResultRef, RowIndex, Sort, Source};
 use crate::tui::rows::{RowBody, RowId};
+use crate::tui::stages::step_place;
 use crate::tui::theme::Role;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -237,10 +238,7 @@ impl App {
             return;
         }
         let source = match event {
-            Event::RolloutFinished { at, .. } => {
-                let place = self.state.steps.iter().rposition(|step| step.at.step == at.step);
-                place.map(Source::Step)
-            }
+            Event::RolloutFinished { at, .. } => step_place(&self.state, at.step).map(Source::Step),
             Event::EvaluationItemFinished { eval, .. } => {
                 self.state.eval_order.iter().rposition(|id| id == eval).map(Source::Eval)
             }

@@ -42,10 +42,12 @@ impl App {
     pub(in crate::tui) fn select_stage(&mut self, rows: isize) {
         let stages = self.stages();
         let Some(shown) = self.shown_stage() else { return };
-        let at = stages.iter().position(|stage| *stage == shown).unwrap_or(0);
+        let at = stages.place(shown).unwrap_or(0);
         let next = at.saturating_add_signed(rows).min(stages.len() - 1);
         // The newest row means "whatever is newest", so that it keeps up with the run.
-        self.stage = (next > 0).then(|| stages[next]);
+        let stage = stages.get(next).filter(|_| next > 0);
+        drop(stages);
+        self.stage = stage;
         self.rollouts.selected = None;
         (self.patch.edit, self.patch.anchor) = (0, Anchor::Edit);
         (self.gate.scroll.top, self.gate.selected) = (0, 0);

@@ -2,10 +2,12 @@
 
 use super::verdict_mark;
 use crate::domain::GateDecision;
-use crate::event::{Overruling, OverrulingOutcome, StageState, StepState};
+use crate::event::{Overruling, OverrulingOutcome};
 use crate::plain::{bounded, bounded_gain, measured_part, verdict_word};
 use crate::tui::app::App;
 use crate::tui::paint::{Span, span};
+use crate::tui::run_index::{Decided, Decisions};
+use crate::tui::stages::short_label;
 use crate::tui::theme::Role;
 
 /// Marks what a person decided over the gate.
@@ -29,74 +31,66 @@ pub(super) fn overruled(asked: &Overruling) -> Vec<Span> {
 /// All decisions of the gate, newest first: those of steps by number, those of stages as `e2 slow`. A line is put into
 /// words when it is shown.
 pub(super) struct History<'a> {
-    entries: Vec<Entry<'a>>,
+    app: &'a App,
+    decisions: Decisions,
     /// Columns of the names.
     label: usize,
 }
 
-#[derive(Clone, Copy)]
-enum Entry<'a> {
-    Title,
-    Head,
-    Step(&'a StepState, &'a GateDecision),
-    Stage(&'a StageState, &'a GateDecision),
-    Overruled(&'a Overruling),
-}
+/// Title and names of the columns.
+const HEAD: usize = 2;
 
 impl<'a> History<'a> {
     pub fn of(app: &'a App) -> Self {
-        let mut entries = Vec::new();
-        let (mut label, mut decisions) = (4, 0);
-        let mut stages = app.state.stages.iter().rev().peekable();
-        for step in app.state.steps.iter().rev() {
-            while let Some(done) = stages.next_if(|done| done.at.step >= step.at.step) {
-                if let Some(decision) = done.stage.candidate().1 {
-                    entries.push(Entry::Stage(done, decision));
-                    label = label.max(stage_label(done).len());
-                    decisions += 1;
-                }
-            }
-            if let Some(decision) = &step.gate {
-                entries.push(Entry::Step(step, decision));
-                entries.extend(step.overruling.as_ref().map(Entry::Overruled));
-                decisions += 1;
-            }
-        }
-        if let Some(step) = app.state.steps.last() {
-            label = label.max(step.at.step.to_string().len());
-        }
-        if decisions < 2 {
-            entries.clear();
-        } else {
-            entries.splice(0..0, [Entry::Title, Entry::Head]);
-        }
-        Self { entries, label }
+        let decisions = app.run_index().decisions(&app.state);
+        let last = app.state.steps.last().map_or(0, |step| step.at.step.to_string().len());
+        let label = decisions.label.max(last).max(4);
+        Self { app, decisions, label }
     }
 
+    /// One decision alone is no history.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        let entries = self.decisions.newest.len() + self.decisions.settled;
+        if self.decisions.count < 2 { 0 } else { HEAD + entries }
     }
 
     /// Lines from a place on.
     pub fn from(&self, place: usize) -> impl Iterator<Item = Vec<Span>> {
-        self.entries.iter().skip(place).map(|entry| self.line(*entry))
+        (place..self.len()).filter_map(|place| self.line(place))
     }
 
-    fn line(&self, entry: Entry<'_>) -> Vec<Span> {
+    fn line(&self, place: usize) -> Option<Vec<Span>> {
         let label = self.label;
-        match entry {
-            Entry::Title => vec![span(Role::Title, "decisions")],
-            Entry::Head => {
-                let head = "    gate       Δ   interval            +    −   verdict";
-                vec![span(Role::Faint, format!("  {:<label$}{head}", "step"))]
+        let Some(place) = place.checked_sub(HEAD) else {
+            let head = "    gate       Δ   interval            +    −   verdict";
+            return Some(match place {
+                0 => vec![span(Role::Title, "decisions")],
+                _ => vec![span(Role::Faint, format!("  {:<label$}{head}", "step"))],
+            });
+        };
+        let state = &self.app.state;
+        Some(match self.decided(place)? {
+            Decided::Step(step) => {
+                let step = state.steps.get(step)?;
+                self.decision(&step.at.step.to_string(), step.gate.as_ref()?)
             }
-            Entry::Step(step, decision) => self.decision(&step.at.step.to_string(), decision),
-            Entry::Stage(done, decision) => self.decision(&stage_label(done), decision),
-            Entry::Overruled(asked) => {
+            Decided::Stage(stage) => {
+                let done = state.stages.get(stage)?;
+                self.decision(&short_label(done), done.stage.candidate().1?)
+            }
+            Decided::Overruled(step) => {
                 let mut line = vec![span(Role::Text, format!("  {:label$} ", ""))];
-                line.extend(overruled(asked));
+                line.extend(overruled(state.steps.get(step)?.overruling.as_ref()?));
                 line
             }
+        })
+    }
+
+    fn decided(&self, place: usize) -> Option<Decided> {
+        let newest = &self.decisions.newest;
+        match place.checked_sub(newest.len()) {
+            None => newest.iter().nth_back(place).copied(),
+            Some(place) => self.app.run_index().settled_decision(place),
         }
     }
 
@@ -117,9 +111,4 @@ impl<'a> History<'a> {
             span(Role::Dim, format!("   {}{part}", verdict_word(gate.verdict))),
         ]
     }
-}
-
-fn stage_label(done: &StageState) -> String {
-    let name = done.stage.name().split([' ', '-']).next().unwrap_or_default();
-    format!("e{} {name}", done.at.epoch)
 }

@@ -21,10 +21,10 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         return items::draw(app, &table, area, canvas);
     }
     let info = vec![span(Role::Dim, app.stage_name())];
-    let decisions = app.state.steps.iter().filter(|step| step.gate.is_some()).count();
-    let right = match decisions {
+    let tally = app.tally();
+    let right = match tally.gated {
         0 => Vec::new(),
-        n => vec![span(Role::Dim, format!("{} of {n} accepted", app.accepted_steps()))],
+        n => vec![span(Role::Dim, format!("{} of {n} accepted", tally.accepted))],
     };
     let inner = frame(app, Pane::Gate, area, canvas, info, &right);
     let columns = inner.width as usize;

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::{frame, placeholder, waiting_words};
-use crate::domain::{Decision, Origin, ReviewMode};
+use crate::domain::Origin;
 use crate::event::{Client, EndStatus, LogLevel, RunInfo, RunStatus, WatchRole};
 use crate::plain::{count, duration, score, signed, tokens};
 use crate::text::fit;
@@ -209,11 +209,7 @@ fn scores(app: &App) -> Vec<(&'static str, Vec<Span>)> {
             line.push(span(role, format!(" {}", signed(gain))));
         }
         line.push(dim(format!(" by {}", state.best_origin())));
-        let decision = state
-            .steps
-            .iter()
-            .find(|step| step.at.step == state.best_step)
-            .and_then(|step| step.gate.as_ref());
+        let decision = app.step(state.best_step).and_then(|step| step.gate.as_ref());
         if let Some(gate) = decision.filter(|gate| gate.candidate_hash == state.best_hash) {
             line.push(dim(format!(
                 ", over the one before [{}, {}] 95 %",
@@ -248,13 +244,12 @@ fn scores(app: &App) -> Vec<(&'static str, Vec<Span>)> {
             ],
         ));
     }
-    let finished = state.steps.iter().filter(|step| step.record.is_some()).count();
-    if finished > 0 {
-        let overruled = state.steps.iter().filter(|step| step.overruling.is_some()).count();
-        let mut line =
-            vec![text(format!("{} of {} accepted", app.accepted_steps(), count(finished, "step")))];
-        if overruled > 0 {
-            line.push(span(Role::Warn, format!(", {overruled} overruled by people")));
+    let tally = app.tally();
+    if tally.finished > 0 {
+        let words = format!("{} of {} accepted", tally.accepted, count(tally.finished, "step"));
+        let mut line = vec![text(words)];
+        if tally.overruled > 0 {
+            line.push(span(Role::Warn, format!(", {} overruled by people", tally.overruled)));
         }
         rows.push(("gate", line));
     }
@@ -319,21 +314,19 @@ fn usage(app: &App) -> Vec<(&'static str, Vec<Span>)> {
 }
 
 fn reviews(app: &App) -> Vec<(&'static str, Vec<Span>)> {
-    let reviews: Vec<_> = app.state.steps.iter().filter_map(|step| step.review.as_ref()).collect();
-    let manual: Vec<_> = reviews.iter().filter(|review| review.mode == ReviewMode::Manual).collect();
-    if reviews.is_empty() {
+    let tally = app.tally();
+    if tally.reviews == 0 {
         return Vec::new();
     }
-    let edits = || manual.iter().flat_map(|review| &review.edits);
-    let n = |wanted: fn(&Decision) -> bool| edits().filter(|edit| wanted(&edit.decision)).count();
-    let mut line = vec![text(format!("{} of {} by people", manual.len(), count(reviews.len(), "review")))];
-    if !manual.is_empty() {
+    let words = format!("{} of {} by people", tally.manual_reviews, count(tally.reviews, "review"));
+    let mut line = vec![text(words)];
+    if tally.manual_reviews > 0 {
         line.push(dim(format!(
             " · {} proposed: ✓ {} accepted, ✎ {} amended, ✗ {} rejected",
-            count(edits().count(), "edit"),
-            n(|decision| *decision == Decision::Accept),
-            n(|decision| matches!(decision, Decision::Amend { .. })),
-            n(|decision| matches!(decision, Decision::Reject { .. })),
+            count(tally.edits, "edit"),
+            tally.edits_accepted,
+            tally.edits_amended,
+            tally.edits_rejected,
         )));
     }
     vec![("", line)]

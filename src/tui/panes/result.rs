@@ -22,7 +22,7 @@ pub(super) fn result(app: &App, columns: usize, lines: &mut Lines) {
             "   {}  {} tokens  {} of {} steps accepted",
             duration(app.elapsed()),
             tokens(total_tokens(app)),
-            app.accepted_steps(),
+            app.tally().accepted,
             app.state.steps.len()
         );
         lines.push(vec![span(role, format!("{mark} {words}")), span(Role::Dim, spent)]);

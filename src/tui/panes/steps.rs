@@ -24,7 +24,7 @@ const NAME: usize = 8;
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let right = match &app.state.info {
         Some(info) => {
-            vec![span(Role::Dim, format!("{} of {}", finished(app), info.plan.total_steps))]
+            vec![span(Role::Dim, format!("{} of {}", app.tally().finished, info.plan.total_steps))]
         }
         None => Vec::new(),
     };
@@ -36,17 +36,18 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let mut rows = rows_of(inner);
     let Some(head) = rows.next() else { return };
     canvas.line(head, &[span(Role::Faint, "  step    select      Δ kept")]);
-    let selected = stages.iter().position(|stage| Some(*stage) == app.shown_stage()).unwrap_or(0);
+    let selected = app.shown_stage().and_then(|shown| stages.place(shown)).unwrap_or(0);
     let first = window(selected, stages.len(), inner.height.saturating_sub(1) as usize);
-    for (row, (index, stage)) in rows.zip(stages.iter().enumerate().skip(first)) {
-        let mut line = stage_line(app, *stage);
+    for (row, index) in rows.zip(first..stages.len()) {
+        let Some(stage) = stages.get(index) else { break };
+        let mut line = stage_line(app, stage);
         if inner.width >= WIDE {
-            line.extend(detail(app, *stage));
+            line.extend(detail(app, stage));
         }
         let used = canvas.line(row, &line);
         // A column between, so that no number runs into the time.
         let room = Rect { x: row.x + used + 1, width: row.width.saturating_sub(used + 1), ..row };
-        canvas.line_right(room, &[span(Role::Dim, spent(app, *stage))]);
+        canvas.line_right(room, &[span(Role::Dim, spent(app, stage))]);
         if index == selected {
             canvas.overlay_style(row, Role::Selection);
         }
@@ -96,10 +97,6 @@ fn brief(ms: u64) -> String {
         6_000..360_000 => format!("{}h", seconds / 3_600),
         _ => format!("{}d", seconds / 86_400),
     }
-}
-
-fn finished(app: &App) -> usize {
-    app.state.steps.iter().filter(|step| step.record.is_some()).count()
 }
 
 fn stage_line(app: &App, stage: Stage) -> Vec<Span> {
