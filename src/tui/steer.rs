@@ -2,6 +2,7 @@
 
 use super::app::App;
 use super::controls::config::RETUNE;
+use super::departure::Departure;
 use super::msg::{EditPurpose, Effect};
 use super::overlay::{Confirmed, Overlay, Prompted, Question};
 use super::theme::Role;
@@ -19,6 +20,8 @@ pub struct Pending {
     pub decides: Option<(StepRef, usize, Decision)>,
     /// Its place among this client's commands.
     pub number: u64,
+    /// As it was sent, for the next connection.
+    pub line: ClientLine,
 }
 
 /// One act of this client: what it decided, and what was before it.
@@ -91,8 +94,10 @@ impl App {
             Command::Decide { at, edit, decision } => Some((*at, *edit, decision.clone())),
             _ => None,
         };
-        self.pending.insert(cmd_id.clone(), Pending { what, decides, number: self.commands });
-        Effect::Send(ClientLine::Command { cmd_id, expect_rev, body })
+        let line = ClientLine::Command { cmd_id: cmd_id.clone(), expect_rev, body };
+        let pending = Pending { what, decides, number: self.commands, line: line.clone() };
+        self.pending.insert(cmd_id, pending);
+        Effect::Send(line)
     }
 
     fn send_decision(&mut self, at: StepRef, edit: usize, decision: Decision, expect_rev: u64) -> Effect {
@@ -289,6 +294,7 @@ impl App {
         match then {
             Confirmed::Submit { at } => self.submission(*at),
             Confirmed::Steer => self.steer_question(),
+            Confirmed::Unanswered { .. } => self.unanswered(),
             Confirmed::Leave { .. } => Question {
                 title: format!("Leave run {}?", self.run_name()),
                 details: vec![format!(
@@ -322,7 +328,8 @@ impl App {
             Confirmed::CancelCall { path, .. } => self.cancel_call(path),
             Confirmed::Submit { at } => self.submit(at),
             Confirmed::Steer => vec![Effect::Reconnect { read_only: false }],
-            Confirmed::Leave { run } => vec![Effect::Open { run }],
+            Confirmed::Leave { run } => self.depart(Departure::Open { run }),
+            Confirmed::Unanswered { to } => self.go(to),
         }
     }
 
@@ -335,8 +342,8 @@ impl App {
         vec![self.send(body, None, what.to_owned())]
     }
 
-    pub(super) fn acknowledged(&mut self, cmd_id: &str, result: AckResult) {
-        let Some(pending) = self.pending.remove(cmd_id) else { return };
+    pub(super) fn acknowledged(&mut self, cmd_id: &str, result: AckResult) -> Vec<Effect> {
+        let Some(pending) = self.pending.remove(cmd_id) else { return Vec::new() };
         match result {
             AckResult::Applied if pending.what == RETUNE => {
                 self.retuned();
@@ -356,6 +363,7 @@ impl App {
                 self.say(Role::Bad, format!("{} denied: {reason}", pending.what));
             }
         }
+        self.depart_if_answered()
     }
 
     /// What did not happen cannot be undone.

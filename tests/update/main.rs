@@ -9,6 +9,7 @@ mod fixture;
 mod listing;
 
 mod curves;
+mod departure;
 mod gate;
 mod logs;
 mod news;

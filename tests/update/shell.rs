@@ -244,6 +244,27 @@ fn what_does_not_start_says_why_and_nothing_typed_is_lost() {
 }
 
 #[test]
+fn a_run_whose_form_was_left_does_not_take_the_screen() {
+    let started = |keys: &[KeyCode]| {
+        let mut app = chosen();
+        told(&mut app, Told::Checked { draft: draft(&[]), result: Ok(good("mine")) });
+        assert_eq!(control(&mut app, 's'), [Effect::Ask(Ask::Start(draft(&[])))]);
+        keys.iter().for_each(|code| drop(key(&mut app, *code)));
+        let effects = told(&mut app, Told::Started(Ok("/runs/mine".into())));
+        (app, effects)
+    };
+    let (_, effects) = started(&[]);
+    assert_eq!(effects, [Effect::Open { run: "/runs/mine".into() }]);
+    for keys in [&[KeyCode::Esc][..], &[KeyCode::Esc, KeyCode::Char(':'), KeyCode::Char('x')]] {
+        let (mut app, effects) = started(keys);
+        assert_eq!(effects, []);
+        assert_eq!(app.overlay.is_some(), keys.len() > 1, "what was opened since stays");
+        app.overlay = None;
+        assert!(text(&app).contains("run mine started; press 1 and enter to open it"), "{}", text(&app));
+    }
+}
+
+#[test]
 fn an_override_is_taken_back_into_the_line() {
     let mut app = chosen();
     key(&mut app, KeyCode::Enter);
@@ -327,7 +348,9 @@ fn a_watching_client_asks_to_steer_and_keeps_what_it_typed() {
     assert!(app.identity.read_only, "not before the connection is there");
     app.update(Msg::RoleTaken { read_only: false });
     assert_eq!((app.patch.edit, app.state.seq > 0), (edit, true));
-    assert_eq!(press(&mut app, "a").len(), 1, "it decides now");
+    let decided = press(&mut app, "a");
+    assert_eq!(decided.len(), 1, "it decides now");
+    super::applied(&mut app, &decided);
     assert_eq!(press(&mut app, "gs"), [Effect::Reconnect { read_only: true }]);
 }
 

@@ -9,11 +9,11 @@ use crate::store::{Condition, Query, RunSummary};
 use crate::tui::action::{Action, Spec, always, rows};
 use crate::tui::app::{App, Link};
 use crate::tui::controls::global::GlobalAction;
+use crate::tui::departure::Departure;
 use crate::tui::layout::Pane;
 use crate::tui::msg::{Dirty, Effect};
 use crate::tui::overlay::{Confirmed, Overlay};
 use crate::tui::services::Ask;
-use crate::tui::theme::Role;
 
 /// Between looks at the root: while all is read, while some runs are still unread, and after a failure.
 const LOOK_MS: u64 = 3_000;
@@ -225,9 +225,7 @@ impl App {
             self.overlay = Some(Overlay::Confirm { then: Confirmed::Leave { run } });
             return Vec::new();
         }
-        let name = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        self.say(Role::Dim, format!("opening {name}…"));
-        vec![Effect::Open { run }]
+        self.depart(Departure::Open { run })
     }
 
     pub(in crate::tui) fn move_in_runs(&mut self, lines: isize) {
