@@ -9,9 +9,11 @@ use std::sync::Arc;
 use ratatui::crossterm::event::KeyEventKind;
 use ratatui::layout::Rect;
 
+use super::action::Action;
 use super::controls::config::ConfigView;
 use super::controls::curves::CurvesView;
 use super::controls::gate::GateView;
+use super::controls::global::GlobalAction;
 use super::controls::logs::LogsView;
 use super::controls::machine::MachineView;
 use super::controls::overview::OverviewView;
@@ -505,7 +507,8 @@ impl App {
                     self.stage = None;
                     self.focus(Pane::Patch);
                 } else {
-                    self.say(Role::Warn, "a review waits for you: press 4");
+                    let patch = self.press_for(Action::Global(GlobalAction::GoPatch));
+                    self.say(Role::Warn, format!("a review waits for you: press {patch}"));
                 }
                 return self.call();
             }

@@ -170,8 +170,9 @@ impl App {
         self.patch.split = !self.patch.split;
         let columns = self.patch.drawn_columns.get();
         if self.patch.split && columns < SPLIT_FROM {
+            let zoom = self.press_for(Action::Global(GlobalAction::Zoom));
             let words =
-                format!("side by side from {SPLIT_FROM} columns on; here are {columns} (z gives more)");
+                format!("side by side from {SPLIT_FROM} columns on; here are {columns} ({zoom} gives more)");
             self.say(Role::Warn, words);
         }
     }

@@ -6,12 +6,14 @@ use ratatui::layout::Rect;
 use super::gate::Lines;
 use crate::plain::count;
 use crate::text::{DiffLine, Grammars, Mark, Syntax};
+use crate::tui::action::Action;
 use crate::tui::app::App;
-use crate::tui::controls::patch::Anchor;
+use crate::tui::controls::patch::{Anchor, PatchAction};
 use crate::tui::paint::{Canvas, Span, fitted, rows_of, span, spans_width, wrap_spans};
 use crate::tui::patch_doc::{CONTEXT, DocRow, PatchDoc};
 use crate::tui::theme::Role;
 
+const UNFOLD: Action = Action::Patch(PatchAction::FoldContext);
 /// Columns of the line-number gutter.
 pub(super) const GUTTER: usize = 8;
 
@@ -22,6 +24,8 @@ struct Layout<'a> {
     columns: usize,
     /// The edit whose changes carry a bar.
     selected: Option<usize>,
+    /// What to press for lines that are not shown.
+    unfold: String,
 }
 
 pub(super) fn draw(
@@ -42,6 +46,7 @@ pub(super) fn draw(
         grammars: app.grammars.as_deref(),
         columns: area.width as usize,
         selected: Some(selected),
+        unfold: app.press_for(UNFOLD),
     };
     let doc_rows = doc.rows(app.row_layout());
     let height = |row: &DocRow| layout.lines(row).len();
@@ -68,14 +73,24 @@ pub(super) fn draw(
 
 /// All of a diff, for a text that holds it.
 pub(super) fn lines(app: &App, doc: &PatchDoc, columns: usize) -> Lines {
-    let layout = Layout { doc, grammars: app.grammars.as_deref(), columns, selected: None };
+    let layout = Layout {
+        doc,
+        grammars: app.grammars.as_deref(),
+        columns,
+        selected: None,
+        unfold: app.press_for(UNFOLD),
+    };
     doc.rows(app.row_layout()).iter().flat_map(|row| layout.lines(row)).collect()
 }
 
 impl Layout<'_> {
     fn lines(&self, row: &DocRow) -> Lines {
         match row {
-            DocRow::Fold(lines) => vec![folded_words(lines.len())],
+            DocRow::Fold(lines) => {
+                let mut words = folded_words(lines.len());
+                words.extend([span(Role::Key, self.unfold.as_str()), span(Role::Faint, " shows them")]);
+                vec![words]
+            }
             DocRow::Line(line) => {
                 let shown = &self.doc.diff.lines[*line];
                 self.wrapped(*line, self.columns, shown.new.or(shown.old))
@@ -128,11 +143,7 @@ pub(super) fn fitting(heights: impl Iterator<Item = usize>, room: usize) -> usiz
 }
 
 pub(super) fn folded_words(lines: usize) -> Vec<Span> {
-    vec![
-        span(Role::Faint, format!("{:GUTTER$}… {} · ", "", count(lines, "unchanged line"))),
-        span(Role::Key, "t"),
-        span(Role::Faint, " shows them"),
-    ]
+    vec![span(Role::Faint, format!("{:GUTTER$}… {} · ", "", count(lines, "unchanged line")))]
 }
 
 fn rule_words(app: &App, doc: &PatchDoc, unchanged: &str, selected: usize, width: u16) -> Vec<Span> {

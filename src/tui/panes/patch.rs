@@ -25,7 +25,7 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         let inner = frame(app, Pane::Patch, area, canvas, Vec::new(), &[]);
         return match app.shown_step() {
             Some(step) => proposing(app, step, inner, canvas),
-            None => placeholder(canvas, inner, &[waiting_words(app)]),
+            None => placeholder(canvas, inner, &[&waiting_words(app)]),
         };
     };
     let Some(review) = &step.review else { return };
