@@ -594,7 +594,8 @@ impl App {
         // Two replies beside each other are not one text.
         let compares = focus == Pane::Transcript && self.transcript.compared.is_some();
         let listed = matches!(focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config);
-        listed || (focus.is_searched() && !compares)
+        let empty = focus == Pane::Patch && !self.has_diff();
+        listed || (focus.is_searched() && !compares && !empty)
     }
 
     pub fn can_zoom(&self) -> bool {

@@ -9,8 +9,10 @@ use crate::text::{DiffLine, Grammars, Mark, Syntax};
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::controls::patch::{Anchor, PatchAction};
+use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, fitted, rows_of, span, spans_width, wrap_spans};
 use crate::tui::patch_doc::{CONTEXT, DocRow, PatchDoc};
+use crate::tui::search::{Pattern, marked_in};
 use crate::tui::theme::Role;
 
 const UNFOLD: Action = Action::Patch(PatchAction::FoldContext);
@@ -26,6 +28,8 @@ struct Layout<'a> {
     selected: Option<usize>,
     /// What to press for lines that are not shown.
     unfold: String,
+    /// What is searched for, and the line gone to.
+    search: Option<(&'a Pattern, Option<usize>)>,
 }
 
 pub(super) fn draw(
@@ -47,6 +51,7 @@ pub(super) fn draw(
         columns: area.width as usize,
         selected: Some(selected),
         unfold: app.press_for(UNFOLD),
+        search: app.search_in(Pane::Patch).map(|search| (&search.pattern, app.patch.found)),
     };
     let doc_rows = doc.rows(app.row_layout());
     let height = |row: &DocRow| layout.lines(row).len();
@@ -79,6 +84,7 @@ pub(super) fn lines(app: &App, doc: &PatchDoc, columns: usize) -> Lines {
         columns,
         selected: None,
         unfold: app.press_for(UNFOLD),
+        search: None,
     };
     doc.rows(app.row_layout()).iter().flat_map(|row| layout.lines(row)).collect()
 }
@@ -122,7 +128,11 @@ impl Layout<'_> {
         let mine = edits.zip(self.selected).is_some_and(|(edits, selected)| edits.contains(&selected));
         let bar = if mine { span(Role::Key, "▌") } else { span(Role::Faint, " ") };
         let syntax = self.grammars.map(|grammars| self.doc.syntax(grammars, line)).unwrap_or_default();
-        let pieces = wrap_spans(&painted(line, &syntax), columns.saturating_sub(GUTTER).max(1));
+        let mut spans = painted(line, &syntax);
+        if let Some((pattern, found)) = self.search {
+            spans = marked_in(&spans, pattern, found == Some(place));
+        }
+        let pieces = wrap_spans(&spans, columns.saturating_sub(GUTTER).max(1));
         let with_gutter = pieces.into_iter().enumerate().map(|(piece, spans)| {
             let mut out = vec![bar.clone()];
             out.extend(numbered(line.mark, number.filter(|_| piece == 0)));

@@ -31,6 +31,7 @@ use super::layout::{Class, Pane};
 use super::paint::{Canvas, Span, span, spans_width};
 use super::theme::Role;
 
+pub use stage::stage_lines;
 pub use steps::{action_mark, verdict_mark};
 
 pub fn draw(app: &App, pane: Pane, area: Rect, canvas: &mut Canvas<'_>) {
