@@ -294,11 +294,8 @@ pub fn summary(app: &App) -> Vec<Vec<Span>> {
     } else {
         Role::Dim
     };
-    let leave = match app.keymap.first(Action::Global(GlobalAction::Quit)) {
-        Some(key) => format!("; {key} leaves"),
-        None => String::new(),
-    };
-    lines.push(vec![span(role, format!("enlarge to 60×15 for keys{leave}"))]);
+    let quit = app.press_for(Action::Global(GlobalAction::Quit));
+    lines.push(vec![span(role, format!("enlarge to 60×15 for keys; {quit} leaves"))]);
     if !scores.is_empty() {
         lines.push(scores);
     }

@@ -77,12 +77,16 @@ impl App {
                 let begun = self.surface.presses.len() > 1 || self.surface.count.is_some();
                 self.surface.presses.clear();
                 let count = self.surface.count.take().filter(|count| *count > 0);
+                if begun && key.code == KeyCode::Esc {
+                    return Vec::new();
+                }
+                if let Some(spec) = spec(action)
+                    && let Some(why) = self.why_not(spec)
+                {
+                    self.say(Role::Warn, format!("{}: {why}", spec.label));
+                    return Vec::new();
+                }
                 match (spec(action), count) {
-                    _ if begun && key.code == KeyCode::Esc => Vec::new(),
-                    (Some(spec), _) if !(spec.enabled)(self) => {
-                        self.refuse(spec);
-                        Vec::new()
-                    }
                     (_, Some(times)) if is_motion(action) => self.repeat(action, times),
                     (Some(spec), Some(_)) => {
                         self.say(Role::Warn, format!("{} takes no count", spec.label));

@@ -178,13 +178,8 @@ fn setting(app: &App, argument: &str) -> Vec<Entry> {
         && !value.is_empty()
     {
         let name = format!("set {key} {value}");
-        if !app.can_steer() {
-            let why = match app.unsteerable() {
-                Some(why) => why,
-                None if app.ended() => "the run has ended",
-                None => "read-only",
-            };
-            return vec![entry(name, known.doc, Then::Refuse(why.to_owned()))];
+        if let Some(why) = app.why_not_steer() {
+            return vec![entry(name, known.doc, Then::Refuse(why))];
         }
         let run = Argued::Set { key: key.to_owned(), value: value.to_owned() };
         return vec![entry(name, known.doc, Then::Run(run))];
@@ -206,6 +201,13 @@ fn setting(app: &App, argument: &str) -> Vec<Entry> {
 }
 
 impl App {
+    /// What to press for an action, as a part of a sentence; without a key, how the palette finds it.
+    pub(super) fn press_for(&self, action: Action) -> String {
+        self.keymap
+            .first(action)
+            .unwrap_or_else(|| spec(action).map_or(String::new(), |spec| format!(":{}", spec.id)))
+    }
+
     pub(super) fn run_argued(&mut self, argued: Argued) -> Vec<Effect> {
         match argued {
             Argued::Filter(text) => self.set_filter(self.arrangement.focus, &text),

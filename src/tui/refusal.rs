@@ -1,13 +1,12 @@
 //! Why an action cannot be done now, and what would help. Judges by what the screen shows; does nothing.
 
-use super::action::{Action, Scope, Spec};
+use super::action::{Action, Spec};
 use super::app::App;
 use super::controls::config::ConfigAction;
 use super::controls::gate::GateAction;
 use super::controls::global::GlobalAction;
 use super::controls::patch::PatchAction;
 use super::controls::rollouts::RolloutsAction;
-use super::theme::Role;
 use crate::event::{EndStatus, RunStatus};
 
 impl App {
@@ -25,26 +24,30 @@ impl App {
         }
     }
 
+    /// Why this client cannot steer the run now; `None`: it can.
+    pub(super) fn why_not_steer(&self) -> Option<String> {
+        if let Some(why) = self.unsteerable() {
+            Some(why.to_owned())
+        } else if self.ended() {
+            Some("the run has ended".to_owned())
+        } else if self.identity.read_only {
+            Some(format!("read-only, {} steers", self.press_for(Action::Global(GlobalAction::Steer))))
+        } else {
+            None
+        }
+    }
+
     /// Why an action cannot be done now; `None`: it can.
     pub(super) fn why_not(&self, spec: &Spec) -> Option<String> {
         if (spec.enabled)(self) {
             return None;
         }
-        let steers = spec.steers || spec.action == Action::Global(GlobalAction::Steer);
-        if let Some(why) = self.unsteerable().filter(|_| steers) {
-            return Some(why.to_owned());
-        }
-        Some(if spec.steers && self.identity.read_only {
-            let what = if spec.scope == Scope::Patch { "decide" } else { "steer" };
-            match self.keymap.first(Action::Global(GlobalAction::Steer)) {
-                Some(keys) => format!("read-only: press {keys} to {what}"),
-                None => "read-only".to_owned(),
-            }
-        } else if spec.steers && self.ended() {
-            "the run has ended".to_owned()
+        let steering = if spec.action == Action::Global(GlobalAction::Steer) {
+            self.unsteerable().map(str::to_owned)
         } else {
-            self.lacking(spec)
-        })
+            self.why_not_steer().filter(|_| spec.steers)
+        };
+        Some(steering.unwrap_or_else(|| self.lacking(spec)))
     }
 
     /// What an action would need.
@@ -91,13 +94,5 @@ impl App {
             Some(_) => "this review takes no decisions".to_owned(),
             None => "no review is open".to_owned(),
         }
-    }
-
-    pub(super) fn refuse(&mut self, spec: &Spec) {
-        let Some(why) = self.why_not(spec) else { return };
-        // What holds for every action that steers needs no name of one.
-        let general = self.unsteerable().is_some() || (spec.steers && self.identity.read_only);
-        let words = if general && self.is_attached() { why } else { format!("{}: {why}", spec.label) };
-        self.say(Role::Warn, words);
     }
 }

@@ -156,7 +156,7 @@ fn a_replay_says_that_nothing_of_it_is_steered() {
     for keys in ["a", "x", "c", "gs", "Q", "p", "5O"] {
         assert_eq!(press(&mut app, keys), [], "{keys}");
         assert!(app.overlay.is_none(), "{keys}");
-        assert_eq!(said(&app), "a replay cannot be steered", "{keys}");
+        assert!(said(&app).ends_with(": a replay cannot be steered"), "{keys}");
     }
     press(&mut app, "0");
     let shown = text(&app);
@@ -178,7 +178,7 @@ fn an_imported_run_is_not_steered_either() {
     next_event(&mut app, ended);
     for keys in ["p", "Q", "gs", "5O"] {
         assert_eq!(press(&mut app, keys), [], "{keys}");
-        assert_eq!(said(&app), "an imported run cannot be steered", "{keys}");
+        assert!(said(&app).ends_with(": an imported run cannot be steered"), "{keys}");
     }
 }
 

@@ -6,8 +6,9 @@ use super::{frame, placeholder, waiting_words};
 use crate::event::LogLevel;
 use crate::plain::{clock, count};
 use crate::text::sanitize_line;
+use crate::tui::action::Action;
 use crate::tui::app::App;
-use crate::tui::controls::logs::level_name;
+use crate::tui::controls::logs::{LogsAction, level_name};
 use crate::tui::journal_lines::JournalLine;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span};
@@ -34,15 +35,15 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     view.visible.set(inner.height as usize);
     let index = app.log_index();
     if index.len() == 0 {
-        let matches = format!("nothing matches /{}", view.filter);
         let words = if !view.filter.is_empty() {
-            &matches
+            format!("nothing matches /{}", view.filter)
         } else if view.level != LogLevel::Debug {
-            "no line of this level; L shows others"
+            let level = app.press_for(Action::Logs(LogsAction::Level));
+            format!("no line of this level; {level} shows others")
         } else {
             waiting_words(app)
         };
-        return placeholder(canvas, inner, &[words]);
+        return placeholder(canvas, inner, &[&words]);
     }
     let (_, top) = app.log_rows();
     let mut rows = rows_of(inner);

@@ -6,8 +6,10 @@ use super::{frame, placeholder};
 use crate::plain::{count, signed, tokens};
 use crate::store::{Condition, RunSummary};
 use crate::text::{fit, sanitize_line};
+use crate::tui::action::Action;
 use crate::tui::app::App;
-use crate::tui::controls::runs::{Sort, tokens_of};
+use crate::tui::controls::global::GlobalAction;
+use crate::tui::controls::runs::{RunsAction, Sort, tokens_of};
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, spans_width, window, wrap_spans};
 use crate::tui::theme::Role;
@@ -58,10 +60,14 @@ fn nothing(app: &App) -> [String; 2] {
         Some(fault) => [fault.clone(), String::new()],
         None if !view.heard => ["Looking for runs…".to_owned(), String::new()],
         None if view.rows.is_empty() => {
-            ["No runs here yet.", "c starts one; `planish run CONFIG` does it from a shell."]
-                .map(str::to_owned)
+            let new = app.press_for(Action::Runs(RunsAction::New));
+            let how = format!("{new} starts one; `planish run CONFIG` does it from a shell.");
+            ["No runs here yet.".to_owned(), how]
         }
-        None => [format!("nothing matches /{}", view.filter), "esc clears it.".to_owned()],
+        None => {
+            let back = app.press_for(Action::Global(GlobalAction::Back));
+            [format!("nothing matches /{}", view.filter), format!("{back} clears it.")]
+        }
     }
 }
 
