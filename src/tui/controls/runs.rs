@@ -15,6 +15,7 @@ use crate::tui::layout::Pane;
 use crate::tui::msg::{Dirty, Effect};
 use crate::tui::overlay::{Confirmed, Overlay};
 use crate::tui::services::Ask;
+use crate::tui::theme::Role;
 
 /// Between looks at the root: while all is read, while some runs are still unread, and after a failure.
 const LOOK_MS: u64 = 3_000;
