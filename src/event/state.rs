@@ -9,9 +9,10 @@ use super::{
     TestOutcome,
 };
 use crate::domain::{
-    AppendixFlush, Author, Decision, Edit, EditReport, EpochStage, FailureNote, GateDecision, GateScore,
-    LrDecision, Origin, Patch, Phase, ProbeAnswer, Retuned, ReviewClose, ReviewComment, ReviewMode, Rewrite,
-    Skill, SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage, skill_hash,
+    AppendixFlush, Author, Decision, Edit, EditOp, EditReport, EpochStage, FailureNote, GateDecision,
+    GateScore, LrDecision, Origin, Patch, Phase, ProbeAnswer, Retuned, ReviewClose, ReviewComment,
+    ReviewMode, Rewrite, Skill, SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage,
+    skill_hash,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -368,7 +369,41 @@ impl SkillVersion {
 }
 
 impl ReviewEdit {
+    /// What an amendment starts from: the last one, or else what the edit brings. What a deletion may keep is in its target.
+    pub fn text_to_amend(&self) -> &str {
+        match (&self.decision, self.edit.op) {
+            (Decision::Amend { content, .. }, _) => content,
+            (Decision::Undecided | Decision::Accept | Decision::Reject { .. }, EditOp::Delete) => {
+                &self.edit.target
+            }
+            (Decision::Undecided | Decision::Accept | Decision::Reject { .. }, _) => &self.edit.content,
+        }
+    }
+
     pub(super) fn undecided(edit: &Edit) -> Self {
         Self { edit: edit.clone(), decision: Decision::Undecided, by: None, rev: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amendment_goes_on_from_the_last_one_or_from_the_text_at_stake() {
+        let edit = |op: &str, content: &str, target: &str| -> Edit {
+            let edit = serde_json::json!({ "op": op, "content": content, "target": target });
+            serde_json::from_value(edit).unwrap()
+        };
+        let mut slot = ReviewEdit::undecided(&edit("replace", "new", "old"));
+        assert_eq!(slot.text_to_amend(), "new");
+        slot.decision = Decision::Reject { reason: String::new() };
+        assert_eq!(slot.text_to_amend(), "new");
+        slot.decision = Decision::Amend { content: "mine".into(), reason: String::new() };
+        assert_eq!(slot.text_to_amend(), "mine");
+        let mut slot = ReviewEdit::undecided(&edit("delete", "", "old"));
+        assert_eq!(slot.text_to_amend(), "old");
+        slot.decision = Decision::Amend { content: "half".into(), reason: String::new() };
+        assert_eq!(slot.text_to_amend(), "half");
     }
 }

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use ratatui::crossterm::event::KeyEventKind;
 use ratatui::layout::Rect;
 
+use super::action::Action;
 use super::controls::config::ConfigView;
 use super::controls::curves::CurvesView;
 use super::controls::gate::GateView;
+use super::controls::global::GlobalAction;
 use super::controls::logs::LogsView;
 use super::controls::machine::MachineView;
 use super::controls::overview::OverviewView;
@@ -19,6 +21,7 @@ use super::controls::patch::{Anchor, PatchView};
 use super::controls::rollouts::RolloutsView;
 use super::controls::runs::RunsView;
 use super::controls::transcript::TranscriptView;
+use super::departure::Leaving;
 use super::form::LaunchForm;
 use super::journal_lines::JournalLines;
 use super::keymap::Keymap;
@@ -145,6 +148,7 @@ pub struct App {
     pub toast: Option<Toast>,
     pub(super) index: RefCell<RunIndex>,
     pub(super) pending: HashMap<String, Pending>,
+    pub(super) leaving: Option<Leaving>,
     pub(super) commands: u64,
     last_key_at: u64,
     dirty: Dirty,
@@ -194,6 +198,7 @@ impl App {
             toast: None,
             index: RefCell::default(),
             pending: HashMap::new(),
+            leaving: None,
             commands: 0,
             last_key_at: 0,
             dirty: Dirty::Repaint,
@@ -278,10 +283,7 @@ impl App {
                 Vec::new()
             }
             Msg::Switched { run } => self.switched(run),
-            Msg::RoleTaken { read_only } => {
-                self.role_taken(read_only);
-                Vec::new()
-            }
+            Msg::RoleTaken { read_only } => self.role_taken(read_only),
             Msg::NotOpened(why) => {
                 self.say(Role::Bad, why);
                 Vec::new()
@@ -316,6 +318,10 @@ impl App {
         fresh.launch = self.launch.take();
         fresh.commands = self.commands;
         fresh.last_key_at = self.last_key_at;
+        if !self.pending.is_empty() {
+            fresh
+                .say(Role::Warn, format!("{} to {}: not answered", self.unanswered_count(), self.run_name()));
+        }
         *self = fresh;
         Vec::new()
     }
@@ -358,13 +364,14 @@ impl App {
         let second = self.clock_ticks().then(|| 1000 - self.now % 1000);
         let toast = self.toast.as_ref().map(|toast| toast.until.saturating_sub(self.now).max(1));
         let look = self.next_look().map(|due| due.saturating_sub(self.now).max(1));
-        second.into_iter().chain(toast).chain(look).chain(self.next_step()).min()
+        second.into_iter().chain(toast).chain(look).chain(self.next_step()).chain(self.next_departure()).min()
     }
 
     fn tick(&mut self, now: u64) {
         let new_second = now / 1000 != self.now / 1000;
         let step = self.next_step().is_some_and(|wait| self.now + wait <= now);
         self.now = now;
+        self.depart_if_due();
         if step {
             self.stain(Dirty::Data);
         }
@@ -429,7 +436,7 @@ impl App {
                 self.live.hear(live, self.now);
             }
             HostLine::Clients(clients) => self.clients = clients,
-            HostLine::Ack { cmd_id, result, .. } => self.acknowledged(&cmd_id, result),
+            HostLine::Ack { cmd_id, result, .. } => return self.acknowledged(&cmd_id, result),
             HostLine::Dropped { lines } => {
                 self.lines.note(self.now, format!("{lines} lines not shown: this client reads too slowly"));
             }
@@ -519,7 +526,8 @@ impl App {
                     self.stage = None;
                     self.focus(Pane::Patch);
                 } else {
-                    self.say(Role::Warn, "a review waits for you: press 4");
+                    let patch = self.press_for(Action::Global(GlobalAction::GoPatch));
+                    self.say(Role::Warn, format!("a review waits for you: press {patch}"));
                 }
                 return self.call();
             }
@@ -605,7 +613,8 @@ impl App {
         // Two replies beside each other are not one text.
         let compares = focus == Pane::Transcript && self.transcript.compared.is_some();
         let listed = matches!(focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config);
-        listed || (focus.is_searched() && !compares)
+        let empty = focus == Pane::Patch && !self.has_diff();
+        listed || (focus.is_searched() && !compares && !empty)
     }
 
     pub fn can_zoom(&self) -> bool {

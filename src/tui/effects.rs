@@ -8,9 +8,8 @@ use tokio::process::Child;
 use tokio::sync::mpsc;
 
 use super::editor::{Editing, Paging};
-use super::export::{Subject, making, write_new};
+use super::export::{Export, making, write_new};
 use super::msg::{EditPurpose, Effect, Msg};
-use super::picture::Format;
 use super::runtime::{Exit, News, Workbench, now_ms};
 use super::services::{Ask, Opening};
 use super::settings::{Settings, ThemeChoice, Themes};
@@ -53,7 +52,7 @@ impl Workbench {
                 | Effect::Copy(_)
                 | Effect::Bell
                 | Effect::Theme(_)
-                | Effect::Export { .. } => self.at_once(effect),
+                | Effect::Export(_) => self.at_once(effect),
             }
         }
     }
@@ -81,7 +80,7 @@ impl Workbench {
                 self.hang_up_if(&sent);
             }
             Effect::Theme(theme) => self.use_theme(&theme),
-            Effect::Export { subject, format } => self.export(subject, format),
+            Effect::Export(what) => self.export(what),
             Effect::OpenEditor { .. }
             | Effect::Page(_)
             | Effect::Suspend
@@ -114,7 +113,12 @@ impl Workbench {
                     Err(why) => Msg::SettingsBroken(why),
                 })
             }
-            News::Opened { then, connection: Ok(connection) } => {
+            // Something else was asked for since.
+            News::Opened { opening, .. } if opening != self.openings => None,
+            News::Opened { then: Msg::Switched { run }, connection: Ok(_), .. } if !self.app.admits(&run) => {
+                None
+            }
+            News::Opened { then, connection: Ok(connection), .. } => {
                 self.events = Some(connection.events);
                 self.commands = connection.commands;
                 // The app sends again what is not answered.
@@ -138,11 +142,13 @@ impl Workbench {
         tokio::spawn(async move { drop(news.send(News::of(Msg::Told(answer.await))).await) });
     }
 
-    fn open(&self, run: Option<PathBuf>, opening: Opening, then: Msg) {
-        let (opened, news) = (self.services.open(run, opening), self.news.0.clone());
+    fn open(&mut self, run: Option<PathBuf>, how: Opening, then: Msg) {
+        self.openings += 1;
+        let opening = self.openings;
+        let (opened, news) = (self.services.open(run, how), self.news.0.clone());
         tokio::spawn(async move {
             let connection = opened.await;
-            drop(news.send(News::Opened { then, connection }).await);
+            drop(news.send(News::Opened { opening, then, connection }).await);
         });
     }
 
@@ -257,11 +263,11 @@ impl Workbench {
     }
 
     /// Pictures have all the colours of the theme, whatever the terminal shows.
-    fn export(&self, subject: Subject, format: Format) {
-        let make = making(&self.app, &self.themes.full, subject, format);
+    fn export(&self, what: Export) {
+        let make = making(&self.app, &self.themes.full, what);
         let (folder, at) = (self.app.export_folder(), now_ms());
         self.aside(move || {
-            let written = make().and_then(|bytes| write_new(&folder, subject, format, at, &bytes));
+            let written = make().and_then(|bytes| write_new(&folder, what, at, &bytes));
             News::of(match written {
                 Ok(path) => Msg::Said(Role::Good, format!("written: {}", path.display())),
                 Err(error) => Msg::Said(Role::Bad, format!("not exported: {error}")),
@@ -277,25 +283,27 @@ impl Workbench {
         let (light, depth) = (self.light, self.depth);
         match choice {
             ThemeChoice::Auto | ThemeChoice::Named(_) => {
-                let loaded = Themes::load(choice, light, depth).map_err(|error| error.to_string());
+                let loaded =
+                    Themes::load(choice, light, depth).map(Box::new).map_err(|error| error.to_string());
                 self.take_theme(choice, loaded).into_iter().for_each(|msg| self.tell(msg));
             }
             ThemeChoice::File(_) => {
                 let choice = choice.clone();
                 self.aside(move || {
-                    let loaded = Themes::load(&choice, light, depth).map_err(|error| error.to_string());
+                    let loaded =
+                        Themes::load(&choice, light, depth).map(Box::new).map_err(|error| error.to_string());
                     News::Theme { choice, loaded }
                 });
             }
         }
     }
 
-    fn take_theme(&mut self, choice: &ThemeChoice, loaded: Result<Themes, String>) -> Option<Msg> {
+    fn take_theme(&mut self, choice: &ThemeChoice, loaded: Result<Box<Themes>, String>) -> Option<Msg> {
         match loaded {
             // Another one was chosen meanwhile.
             _ if *choice != self.wanted_theme => None,
             Ok(themes) => {
-                self.themes = themes;
+                self.themes = *themes;
                 self.app.redraw();
                 None
             }

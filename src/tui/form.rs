@@ -1,6 +1,8 @@
 //! The launch form: a configuration, a name, overrides; checked while it is filled in, kept when it is left. Owns what
 //! was typed; whether it can start is found out by whoever answers [`Ask::Check`].
 
+use std::path::{Path, PathBuf};
+
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::app::App;
@@ -8,6 +10,7 @@ use super::input::Input;
 use super::msg::{Dirty, Effect};
 use super::overlay::Overlay;
 use super::services::{Ask, Checked, ConfigFile, Draft};
+use super::theme::Role;
 use crate::config::{Key, find_key, keys};
 
 /// Most completions offered.
@@ -324,20 +327,32 @@ impl App {
         }
     }
 
-    /// A run was started or resumed: it is attached to. What it was asked with stays where that failed.
-    pub(super) fn told_started(&mut self, result: Result<std::path::PathBuf, String>) -> Vec<Effect> {
+    /// A run was started or resumed: it is attached to if that is still waited for. What it was asked with stays where
+    /// that failed.
+    pub(super) fn told_started(&mut self, result: Result<PathBuf, String>) -> Vec<Effect> {
         self.stain(Dirty::Input);
+        let waited_for = match &self.overlay {
+            Some(Overlay::Launch(form)) => form.starting,
+            Some(Overlay::Resume(picker)) => picker.starting,
+            _ => false,
+        };
         let told = match (result, &mut self.overlay) {
-            (Ok(run), overlay) => {
-                if matches!(overlay, Some(Overlay::Launch(_) | Overlay::Resume(_))) {
+            // It goes on where this client saw it stop; what was typed stays.
+            (Ok(run), overlay) if self.attached.as_ref() == Some(&run) => {
+                if matches!(overlay, Some(Overlay::Resume(_))) {
                     self.overlay = None;
                 }
-                self.launch = None;
-                // It goes on where this client saw it stop; what was typed stays.
-                if self.attached.as_ref() == Some(&run) {
-                    return vec![Effect::Reconnect { read_only: self.identity.read_only }];
-                }
+                return vec![Effect::Reconnect { read_only: self.identity.read_only }];
+            }
+            (Ok(run), _) if waited_for => {
+                self.overlay = None;
                 return self.open_run(run);
+            }
+            (Ok(run), _) => {
+                // Its form has served its turn.
+                self.launch = self.launch.take().filter(|form| !form.starting);
+                self.say_ready(&run, "started");
+                return Vec::new();
             }
             (Err(fault), Some(Overlay::Launch(form))) => {
                 (form.starting, form.fault) = (false, Some(fault));
@@ -352,8 +367,23 @@ impl App {
         if let Some(form) = &mut self.launch {
             form.starting = false;
         }
-        self.say(super::theme::Role::Bad, told);
+        self.say(Role::Bad, told);
         Vec::new()
+    }
+
+    /// Whether a run that was asked for takes the screen now that it is there: not from under what somebody does
+    /// meanwhile.
+    pub fn admits(&mut self, run: &Path) -> bool {
+        let free = self.overlay.is_none();
+        if !free {
+            self.say_ready(run, "can be opened");
+        }
+        free
+    }
+
+    fn say_ready(&mut self, run: &Path, what: &str) {
+        let name = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        self.say(Role::Good, format!("run {name} {what}; press 1 and enter to open it"));
     }
 }
 

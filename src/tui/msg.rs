@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
-use super::export::Subject;
-use super::picture::Format;
+use super::export::Export;
 use super::services::{Ask, Told};
 use super::settings::{Settings, ThemeChoice};
 use super::theme::Role;
@@ -82,10 +81,7 @@ pub enum Effect {
     /// Let the terminal report clicks, or not.
     Mouse(bool),
     /// Write what is shown to a file.
-    Export {
-        subject: Subject,
-        format: Format,
-    },
+    Export(Export),
     /// Show a text in `$PAGER`.
     Page(String),
     /// Ask what lies outside the run.

@@ -6,6 +6,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use super::action::Action;
 use super::app::App;
+use super::departure::Departure;
 use super::form::{FormWord, LaunchForm};
 use super::input::Input;
 use super::layout::Pane;
@@ -59,6 +60,10 @@ pub enum Confirmed {
     },
     Submit {
         at: StepRef,
+    },
+    /// Commands to the run are not answered.
+    Unanswered {
+        to: Departure,
     },
     /// The call under way at `path`, for `item`.
     CancelCall {

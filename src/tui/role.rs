@@ -1,6 +1,7 @@
 //! Watching and steering: a client that only watches may ask to steer, and go back. Nothing that was typed is lost.
 
 use super::app::App;
+use super::departure::Departure;
 use super::msg::{Dirty, Effect};
 use super::overlay::{Confirmed, Overlay, Question};
 use super::theme::Role;
@@ -10,7 +11,7 @@ impl App {
     /// Asks before a watching client steers; to watch only needs no word.
     pub(super) fn ask_role(&mut self) -> Vec<Effect> {
         if !self.identity.read_only {
-            return vec![Effect::Reconnect { read_only: true }];
+            return self.depart(Departure::Watch);
         }
         self.overlay = Some(Overlay::Confirm { then: Confirmed::Steer });
         Vec::new()
@@ -38,12 +39,23 @@ impl App {
         }
     }
 
-    pub(super) fn role_taken(&mut self, read_only: bool) {
+    pub(super) fn role_taken(&mut self, read_only: bool) -> Vec<Effect> {
         self.stain(Dirty::Input);
-        if std::mem::replace(&mut self.identity.read_only, read_only) == read_only {
-            return;
+        if std::mem::replace(&mut self.identity.read_only, read_only) != read_only {
+            let words = if read_only { "this client only watches now" } else { "this client steers now" };
+            self.say(Role::Good, words);
         }
-        let words = if read_only { "this client only watches now" } else { "this client steers now" };
-        self.say(Role::Good, words);
+        if !read_only {
+            return self.send_again();
+        }
+        // An onlooker's commands are refused, whatever became of them before.
+        if !self.pending.is_empty() {
+            self.say(
+                Role::Warn,
+                format!("this client only watches now; {} not answered", self.unanswered_count()),
+            );
+            self.pending.clear();
+        }
+        Vec::new()
     }
 }

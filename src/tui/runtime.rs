@@ -98,6 +98,7 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
         light: false,
         wishes: options.wishes,
         setting_files: Vec::new(),
+        openings: 0,
         readings: 0,
         watched: Vec::new(),
         watch: Watch::start(),
@@ -135,6 +136,8 @@ pub(super) struct Workbench {
     pub wishes: Wishes,
     /// Files of the settings in force.
     pub setting_files: Vec<PathBuf>,
+    /// How many connections were asked for.
+    pub openings: u64,
     /// How often the settings were read anew.
     pub readings: u64,
     pub watched: Vec<PathBuf>,
@@ -179,7 +182,7 @@ pub(super) enum News {
     Msg(Box<Msg>),
     Theme {
         choice: ThemeChoice,
-        loaded: Result<Themes, String>,
+        loaded: Result<Box<Themes>, String>,
     },
     /// What the files say at the `reading`th look.
     Settings {
@@ -188,6 +191,7 @@ pub(super) enum News {
     },
     /// What is to be told once the connection is there.
     Opened {
+        opening: u64,
         then: Msg,
         connection: Result<Connection, String>,
     },

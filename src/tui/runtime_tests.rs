@@ -9,7 +9,7 @@ use tokio::process::Command;
 use super::*;
 use crate::client::Listing;
 use crate::domain::Author;
-use crate::tui::export::Subject;
+use crate::tui::export::{Export, Subject};
 use crate::tui::picture::Format;
 use crate::tui::services::{Ask, Opening, Told};
 use crate::tui::term::PanicDesk;
@@ -54,6 +54,7 @@ fn bench() -> Bench {
         light: false,
         wishes: Wishes::default(),
         setting_files: Vec::new(),
+        openings: 0,
         readings: 0,
         watched: Vec::new(),
         watch: Watch::start(),
@@ -143,7 +144,9 @@ async fn an_export_and_a_theme_file_are_answered_later() {
         let news = tokio::time::timeout(DEADLINE, workbench.news.1.recv()).await.unwrap().unwrap();
         workbench.take(news)
     };
-    workbench.waiting.push_back(Effect::Export { subject: Subject::Screen, format: Format::Png });
+    workbench
+        .waiting
+        .push_back(Effect::Export(Export::Picture { subject: Subject::Screen, format: Format::Png }));
     workbench.carry_out().await;
     let Some(Msg::Said(Role::Good, words)) = next(&mut workbench).await else { panic!("no word of it") };
     let path = PathBuf::from(words.strip_prefix("written: ").unwrap());
@@ -170,4 +173,36 @@ async fn of_two_looks_at_the_settings_the_later_counts() {
     assert!(workbench.take(first).is_none());
     let second = News::Settings { reading: 2, settings: settings(2) };
     assert!(matches!(workbench.take(second), Some(Msg::Settings(settings)) if settings.fps == 2));
+}
+
+/// A connection whose lines end at once.
+fn opened(opening: u64, run: &str) -> News {
+    let connection = Ok(Connection { events: mpsc::channel(1).1, commands: mpsc::channel(1).0 });
+    News::Opened { opening, then: Msg::Switched { run: run.into() }, connection }
+}
+
+#[tokio::test]
+async fn of_two_runs_asked_for_the_later_is_opened() {
+    let Bench { mut workbench, .. } = bench();
+    for run in ["first", "second"] {
+        workbench.waiting.push_back(Effect::Open { run: run.into() });
+    }
+    workbench.carry_out().await;
+    let second = workbench.openings;
+    assert!(workbench.take(opened(second - 1, "first")).is_none());
+    let then = workbench.take(opened(second, "second"));
+    assert!(matches!(then, Some(Msg::Switched { run }) if run == "second"));
+}
+
+#[tokio::test]
+async fn a_run_that_comes_late_takes_nothing_that_is_being_typed() {
+    let Bench { mut workbench, .. } = bench();
+    workbench.waiting.push_back(Effect::Open { run: "late".into() });
+    workbench.carry_out().await;
+    workbench.tell(Msg::Key(ratatui::crossterm::event::KeyCode::Char(':').into()));
+    assert!(workbench.app.overlay.is_some(), "the palette is open");
+    assert!(workbench.take(opened(workbench.openings, "late")).is_none());
+    assert!(workbench.events.is_some() && workbench.app.overlay.is_some(), "all stays as it is");
+    let said = workbench.app.toast.as_ref().map(|toast| toast.text.as_str());
+    assert_eq!(said, Some("run late can be opened; press 1 and enter to open it"));
 }

@@ -1,15 +1,19 @@
 //! Commands of this client: decisions, comments, pause, stop; their acknowledgements; undo and redo.
 
+use super::action::Action;
 use super::app::App;
-use super::controls::config::RETUNE;
+use super::controls::config::{ConfigAction, RETUNE};
+use super::controls::global::GlobalAction;
+use super::controls::patch::PatchAction;
+use super::departure::Departure;
 use super::msg::{EditPurpose, Effect};
 use super::overlay::{Confirmed, Overlay, Prompted, Question};
 use super::theme::Role;
-use crate::domain::{Decision, EditOp, ReviewMode, StepRef};
+use crate::domain::{Decision, ReviewMode, StepRef};
 use crate::event::{AckResult, ClientLine, Command, ReviewState, RunStatus};
 use crate::plain::count;
 
-const REVIEW_CLOSED: &str = "that review is closed";
+pub(super) const REVIEW_CLOSED: &str = "that review is closed";
 
 /// A command whose answer is awaited.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +23,8 @@ pub struct Pending {
     pub decides: Option<(StepRef, usize, Decision)>,
     /// Its place among this client's commands.
     pub number: u64,
+    /// As it was sent, for the next connection.
+    pub line: ClientLine,
 }
 
 /// One act of this client: what it decided, and what was before it.
@@ -91,8 +97,10 @@ impl App {
             Command::Decide { at, edit, decision } => Some((*at, *edit, decision.clone())),
             _ => None,
         };
-        self.pending.insert(cmd_id.clone(), Pending { what, decides, number: self.commands });
-        Effect::Send(ClientLine::Command { cmd_id, expect_rev, body })
+        let line = ClientLine::Command { cmd_id: cmd_id.clone(), expect_rev, body };
+        let pending = Pending { what, decides, number: self.commands, line: line.clone() };
+        self.pending.insert(cmd_id, pending);
+        Effect::Send(line)
     }
 
     fn send_decision(&mut self, at: StepRef, edit: usize, decision: Decision, expect_rev: u64) -> Effect {
@@ -141,7 +149,8 @@ impl App {
         let amended = self.open_shown_review().and_then(|(_, review)| review.edits.get(self.patch.edit));
         if amended.is_some_and(|edit| matches!(edit.decision, Decision::Amend { .. })) {
             // An amended edit is accepted as amended; undo takes the amendment back.
-            self.say(Role::Good, "accepted as amended; u takes the amendment back");
+            let undo = self.press_for(Action::Patch(PatchAction::Undo));
+            self.say(Role::Good, format!("accepted as amended; {undo} takes the amendment back"));
             self.select_next_undecided();
             return Vec::new();
         }
@@ -172,18 +181,8 @@ impl App {
         let Some((at, review)) = self.open_shown_review() else { return Vec::new() };
         let edit = self.patch.edit;
         let Some(slot) = review.edits.get(edit) else { return Vec::new() };
-        // What a deletion may keep is in its target.
-        let text = match (&slot.decision, slot.edit.op) {
-            (Decision::Amend { content, .. }, _) => content.clone(),
-            (Decision::Undecided | Decision::Accept | Decision::Reject { .. }, EditOp::Delete) => {
-                slot.edit.target.clone()
-            }
-            (Decision::Undecided | Decision::Accept | Decision::Reject { .. }, _) => {
-                slot.edit.content.clone()
-            }
-        };
         vec![Effect::OpenEditor {
-            text,
+            text: slot.text_to_amend().to_owned(),
             purpose: EditPurpose::Amend { at, edit, expect_rev: self.state.rev },
         }]
     }
@@ -289,11 +288,14 @@ impl App {
         match then {
             Confirmed::Submit { at } => self.submission(*at),
             Confirmed::Steer => self.steer_question(),
+            Confirmed::Unanswered { .. } => self.unanswered(),
             Confirmed::Leave { .. } => Question {
                 title: format!("Leave run {}?", self.run_name()),
                 details: vec![format!(
-                    "{} drafted and not applied (9, ctrl-s applies): leaving forgets the draft.",
-                    count(self.config.draft.len(), "setting")
+                    "{} drafted and not applied ({}, {} applies): leaving forgets the draft.",
+                    count(self.config.draft.len(), "setting"),
+                    self.press_for(Action::Global(GlobalAction::GoConfig)),
+                    self.press_for(Action::Config(ConfigAction::Apply)),
                 )],
                 verb: "leave it",
             },
@@ -322,7 +324,8 @@ impl App {
             Confirmed::CancelCall { path, .. } => self.cancel_call(path),
             Confirmed::Submit { at } => self.submit(at),
             Confirmed::Steer => vec![Effect::Reconnect { read_only: false }],
-            Confirmed::Leave { run } => vec![Effect::Open { run }],
+            Confirmed::Leave { run } => self.depart(Departure::Open { run }),
+            Confirmed::Unanswered { to } => self.go(to),
         }
     }
 
@@ -335,8 +338,8 @@ impl App {
         vec![self.send(body, None, what.to_owned())]
     }
 
-    pub(super) fn acknowledged(&mut self, cmd_id: &str, result: AckResult) {
-        let Some(pending) = self.pending.remove(cmd_id) else { return };
+    pub(super) fn acknowledged(&mut self, cmd_id: &str, result: AckResult) -> Vec<Effect> {
+        let Some(pending) = self.pending.remove(cmd_id) else { return Vec::new() };
         match result {
             AckResult::Applied if pending.what == RETUNE => {
                 self.retuned();
@@ -356,6 +359,7 @@ impl App {
                 self.say(Role::Bad, format!("{} denied: {reason}", pending.what));
             }
         }
+        self.depart_if_answered()
     }
 
     /// What did not happen cannot be undone.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planish::event::{Event, HostLine, Live};
 use planish::telemetry::{Axis, Board, Smoothing, names};
-use planish::tui::{App, Ask, Effect, Msg, Pane, Told};
+use planish::tui::{App, Ask, Effect, Export, Msg, Overlay, Pane, Told};
 use ratatui::crossterm::event::KeyCode;
 
 use super::client::{hear, key, played, press, text};
@@ -255,4 +255,18 @@ fn live_rates_have_a_place_in_time() {
     let at = rate.moment(0).unwrap();
     assert_eq!(at.time, (app.now - fixture::START) as f64);
     assert!(app.curve_window(Axis::Time).1 >= at.time);
+}
+
+#[test]
+fn the_curves_are_exported_as_numbers_where_there_are_any() {
+    let mut app = curves();
+    press(&mut app, "E");
+    let Some(Overlay::Choice { choices, .. }) = &app.overlay else { panic!("nothing to choose") };
+    let at = choices.iter().position(|choice| choice.label == "curves as csv").unwrap();
+    assert_eq!(at, choices.len() - 1);
+    let digit = char::from_digit(at as u32 + 1, 10).unwrap();
+    assert_eq!(press(&mut app, &digit.to_string()), [Effect::Export(Export::Numbers)]);
+    let mut empty = super::client::app(super::SIZE);
+    press(&mut empty, "E");
+    assert!(!super::client::text(&empty).contains("csv"), "no curves, no numbers");
 }

@@ -150,6 +150,27 @@ fn runs_are_marked_and_one_is_pinned() {
 }
 
 #[test]
+fn no_more_runs_are_drawn_than_boards_are_kept() {
+    let mut app = unattached();
+    app.update(Msg::Tick(START));
+    told(&mut app, Told::Runs(Ok(listing(many(20)))));
+    press(&mut app, "b");
+    press(&mut app, "j       ");
+    assert_eq!(app.runs.drawn().len(), 8);
+    let cursor = app.runs.cursor;
+    assert_eq!(press(&mut app, " "), [], "no journal is read for it");
+    assert_eq!((app.runs.drawn().len(), app.runs.cursor), (8, cursor));
+    assert!(text(&app).contains("8 runs are marked, no more fit"), "{}", text(&app));
+    press(&mut app, "gg ");
+    assert_eq!(app.runs.drawn().len(), 8, "the baseline is drawn already");
+    press(&mut app, "Gb");
+    assert_eq!(app.runs.drawn().len(), 8, "another baseline that is not marked would be one more");
+    press(&mut app, "gg ");
+    press(&mut app, "Gb");
+    assert_eq!((app.runs.drawn().len(), app.runs.pinned.is_some()), (8, true));
+}
+
+#[test]
 fn ten_thousand_runs_move_and_filter_without_a_sweat() {
     let mut app = unattached();
     app.update(Msg::Tick(START));
@@ -244,6 +265,27 @@ fn what_does_not_start_says_why_and_nothing_typed_is_lost() {
 }
 
 #[test]
+fn a_run_whose_form_was_left_does_not_take_the_screen() {
+    let started = |keys: &[KeyCode]| {
+        let mut app = chosen();
+        told(&mut app, Told::Checked { draft: draft(&[]), result: Ok(good("mine")) });
+        assert_eq!(control(&mut app, 's'), [Effect::Ask(Ask::Start(draft(&[])))]);
+        keys.iter().for_each(|code| drop(key(&mut app, *code)));
+        let effects = told(&mut app, Told::Started(Ok("/runs/mine".into())));
+        (app, effects)
+    };
+    let (_, effects) = started(&[]);
+    assert_eq!(effects, [Effect::Open { run: "/runs/mine".into() }]);
+    for keys in [&[KeyCode::Esc][..], &[KeyCode::Esc, KeyCode::Char(':'), KeyCode::Char('x')]] {
+        let (mut app, effects) = started(keys);
+        assert_eq!(effects, []);
+        assert_eq!(app.overlay.is_some(), keys.len() > 1, "what was opened since stays");
+        app.overlay = None;
+        assert!(text(&app).contains("run mine started; press 1 and enter to open it"), "{}", text(&app));
+    }
+}
+
+#[test]
 fn an_override_is_taken_back_into_the_line() {
     let mut app = chosen();
     key(&mut app, KeyCode::Enter);
@@ -318,7 +360,7 @@ fn a_watching_client_asks_to_steer_and_keeps_what_it_typed() {
         "{overview}"
     );
     assert_eq!(press(&mut app, "4a"), []);
-    assert!(text(&app).contains("press gs to decide"), "{}", text(&app));
+    assert!(text(&app).contains("read-only, gs steers"), "{}", text(&app));
     press(&mut app, "J");
     let edit = app.patch.edit;
     press(&mut app, "gs");
@@ -327,7 +369,9 @@ fn a_watching_client_asks_to_steer_and_keeps_what_it_typed() {
     assert!(app.identity.read_only, "not before the connection is there");
     app.update(Msg::RoleTaken { read_only: false });
     assert_eq!((app.patch.edit, app.state.seq > 0), (edit, true));
-    assert_eq!(press(&mut app, "a").len(), 1, "it decides now");
+    let decided = press(&mut app, "a");
+    assert_eq!(decided.len(), 1, "it decides now");
+    super::applied(&mut app, &decided);
     assert_eq!(press(&mut app, "gs"), [Effect::Reconnect { read_only: true }]);
 }
 

@@ -2,6 +2,7 @@
 
 use crate::tui::action::{Action, Spec, always, rows};
 use crate::tui::app::App;
+use crate::tui::departure::Departure;
 use crate::tui::input::Input;
 use crate::tui::layout::{Class, Pane};
 use crate::tui::msg::{Dirty, Effect};
@@ -107,7 +108,7 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
     Theme         "view.theme"           "theme"     ["g t"]            None, false, always, "choose the colours";
     Mouse         "view.mouse"           "mouse"     ["M"]              None, false, always, "mouse on or off";
     Page          "view.page"            "pager"     ["o"]              None, false, always, "open what is shown in $PAGER";
-    Export        "view.export"          "export"    ["E"]              None, false, always, "write the screen or the pane to a file: text, SVG, PNG";
+    Export        "view.export"          "export"    ["E"]              None, false, always, "write the screen, the pane or the curves to a file: text, SVG, PNG, CSV";
     Count         "app.count"            "count"     ["#"]              None, false, always, "digits, then a motion: do it that often";
     Repaint       "app.repaint"          "repaint"   ["ctrl-l"]         None, false, always, "repaint the screen";
     Suspend       "app.suspend"          "suspend"   ["ctrl-z"]         None, false, always, "suspend the client";
@@ -123,12 +124,12 @@ const MOST_REPEATS: usize = 1000;
 impl App {
     pub(in crate::tui) fn act_global(&mut self, action: GlobalAction) -> Vec<Effect> {
         match action {
-            GlobalAction::Quit => return vec![Effect::Quit],
+            GlobalAction::Quit => return self.depart(Departure::Quit),
             GlobalAction::Interrupt => {
                 self.surface.presses.clear();
                 self.surface.count = None;
                 match self.overlay.take() {
-                    None => return vec![Effect::Quit],
+                    None => return self.depart(Departure::Quit),
                     Some(Overlay::Launch(form)) => self.launch = Some(form),
                     Some(_) => {}
                 }
@@ -219,7 +220,7 @@ impl App {
             // Back to the grid.
         } else if self.search_in(focus).is_some() {
             self.search = None;
-            (self.logs.found, self.transcript.found) = (None, None);
+            (self.logs.found, self.transcript.found, self.patch.found) = (None, None, None);
         } else if self.filter_of(focus).is_some_and(|filter| !filter.is_empty()) {
             self.set_filter(focus, "");
         } else if focus == Pane::Patch && self.patch.line_mode.take().is_some() {
@@ -381,7 +382,7 @@ impl App {
 
     pub(in crate::tui) fn start_search(&mut self, pane: Pane, text: &str) {
         self.search = Pattern::of(text).map(|pattern| Search { pane, pattern, found: None });
-        (self.logs.found, self.transcript.found) = (None, None);
+        (self.logs.found, self.transcript.found, self.patch.found) = (None, None, None);
         self.go_to_match(true);
     }
 
@@ -389,6 +390,7 @@ impl App {
         let found = match self.search.as_ref().map(|search| search.pane) {
             Some(Pane::Logs) => self.search_logs(forward),
             Some(Pane::Transcript) => self.search_transcript(forward),
+            Some(Pane::Patch) => self.search_patch(forward),
             _ => None,
         };
         if let Some(search) = &mut self.search {
