@@ -26,6 +26,8 @@ pub use target::Target;
 /// What a client is told.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientEvent {
+    /// What follows was recorded: its clock is that of its records.
+    Recording,
     Line(HostLine),
     /// The link is down (why); the client keeps trying.
     Lost(String),

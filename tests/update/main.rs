@@ -13,6 +13,7 @@ mod gate;
 mod logs;
 mod news;
 mod random;
+mod recording;
 mod shell;
 mod review;
 mod rollouts;

@@ -84,7 +84,7 @@ fn spent(app: &App, stage: Stage) -> String {
         Stage::Baseline | Stage::FinalSelection | Stage::Test => return String::new(),
     };
     // What an ended run left unfinished took until its end.
-    let until = to.unwrap_or(if app.ended() { app.state.updated_at } else { app.now });
+    let until = to.unwrap_or(app.run_now());
     brief(until.saturating_sub(from))
 }
 
