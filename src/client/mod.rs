@@ -16,7 +16,7 @@ use crate::event::{HostLine, WatchRole};
 
 pub use author::{author_at, author_here};
 pub use bridge::bridge;
-pub use catalog::{Catalog, Listing, list_runs};
+pub use catalog::{Catalog, Listing, list_runs, summarize};
 pub use discovery::{Presence, presence};
 pub use journal::{JournalRun, gone};
 pub use link::{Connection, open};

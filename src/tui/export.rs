@@ -116,7 +116,11 @@ impl App {
     pub(super) fn export(&mut self, index: usize) -> Vec<Effect> {
         let subject = self.subjects().get(index / Format::ALL.len()).copied();
         match (subject, Format::ALL.get(index % Format::ALL.len())) {
-            (Some(subject), Some(format)) => vec![Effect::Export { subject, format: *format }],
+            (Some(subject), Some(format)) => {
+                // What was told last, as the place of an earlier export, is no part of the screen.
+                self.toast = None;
+                vec![Effect::Export { subject, format: *format }]
+            }
             _ => Vec::new(),
         }
     }

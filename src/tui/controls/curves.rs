@@ -273,6 +273,11 @@ impl App {
         self.runs.pinned.as_deref() == Some(run)
     }
 
+    /// The attached run is its own baseline.
+    pub fn is_baseline(&self) -> bool {
+        self.attached.is_some() && self.attached == self.runs.pinned
+    }
+
     fn pin_next(&mut self) {
         if self.runs.marked.is_empty() && self.runs.pinned.is_none() {
             return self.say(Role::Warn, "no run is marked: mark one in pane 1 with space");
@@ -294,12 +299,14 @@ impl App {
 
     /// Asks for the series of runs that were marked or may have grown; forgets those of others.
     pub(in crate::tui) fn want_series(&mut self) -> Vec<Effect> {
-        let wanted: Vec<PathBuf> = match &self.runs.pinned {
+        let mut wanted: Vec<PathBuf> = match &self.runs.pinned {
             Some(pinned) if !self.runs.marked.contains(pinned) => {
                 std::iter::once(pinned).chain(&self.runs.marked).cloned().collect()
             }
             _ => self.runs.marked.clone(),
         };
+        // The attached run is drawn anyway.
+        wanted.retain(|run| self.attached.as_ref() != Some(run));
         if wanted.is_empty() && self.curves.others.is_empty() {
             return Vec::new();
         }
