@@ -104,7 +104,7 @@ mod tests {
         let tail = crate::event::scan(include_bytes!("../../assets/demo-run/events.jsonl")).unwrap();
         let wanted = Dump { file: None, size: (100, 30) };
         for name in ["frame.txt", "frame.png"] {
-            let connection = crate::client::replay("demo".into(), tail.records.clone(), f64::INFINITY, false);
+            let connection = crate::client::replay("demo".into(), tail.records.clone(), f64::INFINITY);
             let to = named(&folder.path().join(name).to_string_lossy()).unwrap();
             let done = dump(connection, None, &to, &wanted, &Screen::default()).await;
             assert_eq!(done, Ok(exit::DONE));

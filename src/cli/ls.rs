@@ -4,7 +4,7 @@ use super::locate::Root;
 use super::run::now_ms;
 use super::{Failure, exit, output};
 use crate::client::list_runs;
-use crate::store::{Condition, QUERY_HELP, Query, RunSummary};
+use crate::store::{QUERY_HELP, Query, RunSummary};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -43,10 +43,7 @@ fn table(runs: &[RunSummary]) -> Vec<String> {
     rows.extend(runs.iter().map(|run| {
         [
             run.name.clone(),
-            match run.undecided {
-                Some(edits) if run.status == Condition::Review => format!("review {edits}"),
-                _ => run.status.word().to_owned(),
-            },
+            run.standing(),
             format!("{}/{}", run.steps_done, run.total_steps),
             score(run.baseline_score),
             score(run.best_score),
@@ -71,7 +68,7 @@ fn table(runs: &[RunSummary]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::RunDir;
+    use crate::store::{Condition, RunDir};
 
     #[test]
     fn columns_are_aligned() {
@@ -90,13 +87,15 @@ mod tests {
             table(&[
                 run("a", Condition::Completed, Some(0.5)),
                 run("longer-name", Condition::New, None),
-                run("c", Condition::Review, None)
+                run("c", Condition::Review, None),
+                run("d", Condition::Interrupted, None)
             ]),
             [
                 "NAME         STATUS     STEP  BASE   BEST   HOST",
                 "a            completed  2/4   0.250  0.500  -",
                 "longer-name  new        2/4   0.250  -      -",
                 "c            review 3   2/4   0.250  -      -",
+                "d            crashed    2/4   0.250  -      -",
             ]
         );
     }

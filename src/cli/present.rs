@@ -135,6 +135,7 @@ async fn lines(
                 }
                 output::note(&format!("reconnecting: {why}"));
             }
+            Some(ClientEvent::Recording) => {}
             Some(ClientEvent::Restored) => output::note("connected again"),
             None if failed => return Ok(exit::RUN_FAILED),
             None => return Ok(failure::code_of(report.state(), viewing.require_improvement)),

@@ -57,12 +57,12 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
         }
     };
     if let Some(file) = &args.dump.file {
-        let connection = client::replay(name, records, f64::INFINITY, false);
+        let connection = client::replay(name, records, f64::INFINITY);
         return dump(connection, None, file, &args.dump, &args.screen).await;
     }
     let view = View::choose(args.plain, false);
     let viewing = Viewing { screen: args.screen.clone(), ..Viewing::default() };
-    let connection = client::replay(name, records, args.speed, view == View::Workbench);
+    let connection = client::replay(name, records, args.speed);
     present(connection, view, None, Arc::new(Alone), true, &viewing).await?;
     Ok(exit::DONE)
 }

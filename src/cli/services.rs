@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::run::now_ms;
 use super::settled::Began;
 use crate::client::{Catalog, ClientOptions, Connection, Listing, Target, author_here, open};
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, keys};
 use crate::domain::Retuned;
 use crate::env::Task;
 use crate::event::WatchRole;
@@ -28,6 +28,8 @@ const LOOK_TIME: Duration = Duration::from_millis(400);
 /// Most configurations offered, and how deep below `configs/` they are looked for.
 const CONFIGS: usize = 2_000;
 const DEPTH: usize = 3;
+/// In bytes; what is larger is no configuration.
+const LARGEST_CONFIG: u64 = 1 << 20;
 
 /// The runs under a root on this machine, and the run that the workbench began with.
 pub struct Here {
@@ -60,7 +62,8 @@ impl Services for Here {
                 blocking(answer, |why| Told::Series { run: asked, series: Err(why) })
             }
             Ask::Configs => {
-                blocking(move || Told::Configs(Ok(configs(&root))), |why| Told::Configs(Err(why)))
+                let here = std::env::current_dir().unwrap_or_default();
+                blocking(move || Told::Configs(Ok(configs(&here, &root))), |why| Told::Configs(Err(why)))
             }
             Ask::Check(draft) => {
                 let asked = draft.clone();
@@ -139,12 +142,17 @@ fn look(catalog: &Mutex<Catalog>, root: &Path, limit: Option<Duration>) -> Resul
     catalog.look(root, now_ms(), limit).map_err(|error| error.to_string())
 }
 
-/// `configs/` below the working folder, then the configurations of runs, the last changed first.
-fn configs(root: &Path) -> Vec<ConfigFile> {
-    let here = std::env::current_dir().unwrap_or_default();
+/// `configs/` below the folder `here`, what lies in the folder itself and looks like a configuration, then those of
+/// runs, the last changed first.
+fn configs(here: &Path, root: &Path) -> Vec<ConfigFile> {
     let mut files = Vec::new();
     collect(&here.join("configs"), DEPTH, &mut files);
     files.sort();
+    let mut beside = Vec::new();
+    collect(here, 1, &mut beside);
+    beside.retain(|path| looks_like_config(path));
+    beside.sort();
+    files.extend(beside);
     let mut of_runs: Vec<_> = std::fs::read_dir(root)
         .into_iter()
         .flatten()
@@ -155,7 +163,7 @@ fn configs(root: &Path) -> Vec<ConfigFile> {
     of_runs.sort_by(|left, right| right.cmp(left));
     files.extend(of_runs.into_iter().map(|(_, path)| path));
     files.truncate(CONFIGS);
-    let shown = |path: &Path| path.strip_prefix(&here).unwrap_or(path).display().to_string();
+    let shown = |path: &Path| path.strip_prefix(here).unwrap_or(path).display().to_string();
     files.into_iter().map(|path| ConfigFile { shown: shown(&path), path }).collect()
 }
 
@@ -171,6 +179,15 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
             Ok(_) | Err(_) => {}
         }
     }
+}
+
+/// It has a section that configurations have. Others' TOML files lie in folders too.
+fn looks_like_config(path: &Path) -> bool {
+    let small = std::fs::metadata(path).is_ok_and(|file| file.len() <= LARGEST_CONFIG);
+    let text = if small { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() };
+    let Ok(table) = text.parse::<toml::Table>() else { return false };
+    let section = |name: &String| keys().any(|key| key.path.split('.').next() == Some(name));
+    table.iter().any(|(name, value)| value.is_table() && section(name))
 }
 
 /// What `planish run` would find out before it starts, as far as that needs no model.
@@ -296,10 +313,28 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         RunDir::create(root.path(), "one").unwrap();
         std::fs::write(root.path().join("one/config.toml"), "").unwrap();
-        let shown: Vec<String> = configs(root.path()).into_iter().map(|file| file.shown).collect();
+        let here = std::env::current_dir().unwrap();
+        let shown: Vec<String> = configs(&here, root.path()).into_iter().map(|file| file.shown).collect();
+        assert!(!shown.contains(&"Cargo.toml".to_owned()), "{shown:?}");
         assert!(shown.contains(&"configs/demo.toml".to_owned()), "{shown:?}");
         assert!(shown.iter().all(|name| !name.contains("_base")), "files to inherit are no runs");
         assert!(shown.last().unwrap().ends_with("one/config.toml"));
+    }
+
+    #[test]
+    fn a_configuration_in_the_folder_itself_is_offered() {
+        let (here, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for (name, text) in [
+            ("slow.toml", "[train]\nbatch_size = 4\n"),
+            ("other.toml", "[package]\nname = \"x\"\n"),
+            ("broken.toml", "[train"),
+            ("_base.toml", "[train]\n"),
+        ] {
+            std::fs::write(here.path().join(name), text).unwrap();
+        }
+        let shown: Vec<String> =
+            configs(here.path(), root.path()).into_iter().map(|file| file.shown).collect();
+        assert_eq!(shown, ["slow.toml"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use super::{Presence, presence};
+use crate::event::RunState;
 use crate::store::{Condition, Hold, Holder, RunDir, RunGlance, RunLock, RunSummary, StoreError, host_name};
 
 /// What was found out about the runs of one root so far.
@@ -158,6 +159,11 @@ fn may_be_taken_up(summary: &RunSummary) -> bool {
     summary.status.at_work() || summary.holder.is_some() || summary.status == Condition::New
 }
 
+/// A run as a listing tells of it.
+pub fn summarize(run: &RunDir, state: &RunState, now: u64) -> RunSummary {
+    RunSummary::of(run, state, &hold(run), now)
+}
+
 /// Who works on a run: the lock tells of this machine, the announcement of others.
 fn hold(run: &RunDir) -> Hold {
     let elsewhere = |host: &str| !host.is_empty() && host != host_name();
@@ -175,7 +181,7 @@ fn hold(run: &RunDir) -> Hold {
 mod tests {
     use super::*;
     use crate::domain::{Author, MachineSample, Retuned};
-    use crate::event::{EndStatus, Event, Record, RunState};
+    use crate::event::{EndStatus, Event, Record};
     use crate::host::HostFile;
     use crate::store::JournalFile;
     use serde_json::Value;

@@ -16,7 +16,7 @@ use crate::event::{HostLine, WatchRole};
 
 pub use author::{author_at, author_here};
 pub use bridge::bridge;
-pub use catalog::{Catalog, Listing, list_runs};
+pub use catalog::{Catalog, Listing, list_runs, summarize};
 pub use discovery::{Presence, presence};
 pub use journal::{JournalRun, gone};
 pub use link::{Connection, open};
@@ -26,6 +26,8 @@ pub use target::Target;
 /// What a client is told.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientEvent {
+    /// What follows was recorded: its clock is that of its records.
+    Recording,
     Line(HostLine),
     /// The link is down (why); the client keeps trying.
     Lost(String),

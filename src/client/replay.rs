@@ -1,6 +1,6 @@
 //! Plays a recording: its records in order, paced by their times. No host, model or key.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
@@ -11,9 +11,8 @@ use crate::event::{AckResult, ClientLine, HostLine, PROTOCOL, Record};
 /// Longest pause between two records, whatever the recording says.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Starts playing. `speed` divides the pauses; infinite: none. `restamp` gives records the time at which they are
-/// played, so that clocks and count-downs of a screen make sense.
-pub fn replay(run: String, records: Vec<Record>, speed: f64, restamp: bool) -> Connection {
+/// Starts playing. `speed` divides the pauses; infinite: none. Records keep the times at which they happened.
+pub fn replay(run: String, records: Vec<Record>, speed: f64) -> Connection {
     let (events, receiver) = mpsc::channel(1024);
     let (sender, mut commands) = mpsc::channel::<ClientLine>(64);
     let denials = events.clone();
@@ -36,18 +35,17 @@ pub fn replay(run: String, records: Vec<Record>, speed: f64, restamp: bool) -> C
             last_seq: records.last().map_or(0, |record| record.seq),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        if events.send(ClientEvent::Line(welcome)).await.is_err() {
-            return;
+        for event in [ClientEvent::Recording, ClientEvent::Line(welcome)] {
+            if events.send(event).await.is_err() {
+                return;
+            }
         }
         let mut previous = records.first().map_or(0, |record| record.at);
-        for mut record in records {
+        for record in records {
             let pause = pause(record.at.saturating_sub(previous), speed);
             previous = record.at;
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
-            }
-            if restamp {
-                record.at = now_ms();
             }
             if events.send(ClientEvent::Line(HostLine::Event(Box::new(record)))).await.is_err() {
                 return;
@@ -60,10 +58,6 @@ pub fn replay(run: String, records: Vec<Record>, speed: f64, restamp: bool) -> C
 fn pause(gap_ms: u64, speed: f64) -> Duration {
     Duration::try_from_secs_f64(gap_ms as f64 / 1000.0 / speed)
         .map_or(LONGEST_PAUSE, |gap| gap.min(LONGEST_PAUSE))
-}
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
 }
 
 #[cfg(test)]
@@ -85,7 +79,8 @@ mod tests {
             at: seq * 1000,
             event: Event::ConfigChanged { keys: vec![], changes: Vec::new() },
         };
-        let mut played = replay("demo".into(), vec![record(1), record(2), record(3)], 1.0, false);
+        let mut played = replay("demo".into(), vec![record(1), record(2), record(3)], 1.0);
+        assert_eq!(played.events.recv().await, Some(ClientEvent::Recording));
         let began = tokio::time::Instant::now();
         assert!(matches!(
             played.events.recv().await,

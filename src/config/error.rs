@@ -76,15 +76,24 @@ pub struct ConfigError {
     pub remedy: String,
 }
 
+impl ConfigError {
+    /// Without the place, for those who know it.
+    pub fn complaint(&self) -> String {
+        let key = if self.key.is_empty() { String::new() } else { format!("{}: ", self.key) };
+        harmless(&format!("{key}{}; {}", self.problem, self.remedy))
+    }
+}
+
 impl fmt::Display for ConfigError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = if self.key.is_empty() { String::new() } else { format!("{}: ", self.key) };
-        let line = format!("{}: {key}{}; {}", self.place, self.problem, self.remedy);
-        // Keys, values and file names come from files that others wrote: they must not steer the terminal.
-        line.chars().try_for_each(|c| {
-            if c.is_control() { write!(out, "{}", c.escape_default()) } else { write!(out, "{c}") }
-        })
+        write!(out, "{}: {}", harmless(&self.place.to_string()), self.complaint())
     }
+}
+
+/// Keys, values and file names come from files that others wrote: they must not steer the terminal.
+fn harmless(text: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect()
 }
 
 /// Everything wrong with a configuration, in the order it was written. Never empty.

@@ -1,9 +1,10 @@
 //! "Did you mean": the known word nearest to a mistyped one.
 
 /// The candidate with the smallest edit distance to `word`, if it is near enough to be a slip (a third of the
-/// word, at least two edits). Ties go to the earlier candidate.
+/// word; of short words two edits from five letters on, else one). Ties go to the earlier candidate.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (word.chars().count() / 3).max(2);
+    let letters = word.chars().count();
+    let limit = (letters / 3).max(if letters < 5 { 1 } else { 2 });
     candidates
         .into_iter()
         .map(|candidate| (distance(word, candidate), candidate))
@@ -58,6 +59,8 @@ mod tests {
         assert_eq!(nearest("bach_size", known), Some("batch_size"));
         assert_eq!(nearest("sede", known), Some("seed"));
         assert_eq!(nearest("moonphase", known), None);
+        assert_eq!(nearest("fo", ["f1"]), Some("f1"));
+        assert_eq!(nearest("bar", ["max", "name"]), None, "two of three letters differ");
         assert_eq!(nearest("xy", known), None, "two edits turn any two letters into any others");
     }
 }

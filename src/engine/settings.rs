@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::Value;
 
 use super::slots::Slots;
-use crate::config::{Config, ConfigErrors, Effective, find_key, with_changes};
+use crate::config::{Config, ConfigError, ConfigErrors, Effective, find_key, with_changes};
 use crate::domain::Retuned;
 use crate::model::{Budget, Dials};
 use crate::store::atomic_write;
@@ -66,7 +66,7 @@ impl Settings {
     ) -> Result<Vec<Retuned>, String> {
         let present = with_changes(&self.config(), waiting)?;
         let changes = present.retuned(wanted).map_err(|ConfigErrors(errors)| {
-            let messages = errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+            let messages = errors.iter().map(ConfigError::complaint).collect::<Vec<_>>();
             messages.join("\n")
         })?;
         for change in &changes {

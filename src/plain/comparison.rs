@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
-use super::describe::{score, signed};
+use super::describe::{interval, score, signed};
 use super::table::{left, right, text_table};
 use crate::event::{EvalPurpose, EvalState, RunState};
 use crate::gate::{PairedGain, paired_gain, wilson_interval};
@@ -86,10 +86,7 @@ pub fn comparison(runs: &[(&str, &RunState)], columns: usize) -> Vec<String> {
     let gain = |gain: &Option<PairedGain>| {
         gain.as_ref().map_or_else(
             || "–".to_owned(),
-            |gain| {
-                let (low, high) = gain.interval;
-                format!("{} [{}, {}] n {}", signed(gain.mean), signed(low), signed(high), gain.n)
-            },
+            |gain| format!("{} {} n {}", signed(gain.mean), interval(gain.interval), gain.n),
         )
     };
     let table: Vec<Vec<String>> = rows(runs)

@@ -313,12 +313,11 @@ pub(super) fn test_line(outcome: &TestOutcome) -> String {
         Some(_) | None => String::new(),
     };
     format!(
-        "base {} → best {}, {} [{}, {}] on {}{last}",
+        "base {} → best {}, {} {} on {}{last}",
         score(outcome.base_hard),
         score(outcome.best_hard),
         signed(outcome.delta),
-        score(outcome.interval.0),
-        score(outcome.interval.1),
+        interval(outcome.interval),
         count(outcome.n, "item")
     )
 }
@@ -400,6 +399,13 @@ pub fn score(value: f64) -> String {
 /// [`score`] with its sign.
 pub fn signed(value: f64) -> String {
     if value >= 0.0 { format!("+{}", score(value)) } else { score(value) }
+}
+
+/// `[-0.017, +0.179]`.
+pub fn interval((low, high): (f64, f64)) -> String {
+    // No minus before what is rounded to zero.
+    let [low, high] = [low, high].map(|end| (end * 1e3).round() / 1e3 + 0.0);
+    format!("[{low:+.3}, {high:+.3}]")
 }
 
 /// `3 edits`, `1 edit`.

@@ -16,8 +16,8 @@ mod table;
 pub use comparison::{comparison, comparison_json};
 pub use curves::{Look, csv, svg};
 pub use describe::{
-    bounded, bounded_gain, clock, count, describe, duration, edit_title, measured_part, score, signed,
-    tokens, verdict_word,
+    bounded, bounded_gain, clock, count, describe, duration, edit_title, interval, measured_part, score,
+    signed, tokens, verdict_word,
 };
 pub use lineage::{EditOrigin, Lineage, Origin, OriginStage, SkillLine, lineage};
 pub use render::PlainRenderer;

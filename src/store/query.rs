@@ -19,6 +19,10 @@ pub enum QueryError {
     Near(String, &'static str),
     #[error("no field `{0}`; fields are {list}", list = names())]
     Field(String),
+    #[error("no status `{0}`; statuses are {list}", list = statuses())]
+    Status(String),
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Several(Vec<QueryError>),
     #[error("`{field}` is compared with a {wanted}, `{found}` is none")]
     Value { field: &'static str, wanted: &'static str, found: String },
     #[error("`{0}` is a text: use `:` or `!=`")]
@@ -120,16 +124,23 @@ fn names() -> String {
 
 impl Query {
     /// # Errors
-    /// What is wrong with the first part that cannot be understood.
+    /// What is wrong: every term that cannot be understood, or how the terms are joined.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
-        let mut parser = Parser { tokens: tokens(text), at: 0 };
+        let mut parser = Parser { tokens: tokens(text), at: 0, bad: Vec::new() };
         if parser.tokens.is_empty() {
             return Ok(Self(None));
         }
         let node = parser.any()?;
-        match parser.peek() {
-            None => Ok(Self(Some(node))),
-            Some(_) => Err(QueryError::Unopened),
+        if parser.peek().is_some() {
+            return Err(QueryError::Unopened);
+        }
+        match (parser.bad.pop(), parser.bad.is_empty()) {
+            (None, _) => Ok(Self(Some(node))),
+            (Some(only), true) => Err(only),
+            (Some(last), false) => {
+                parser.bad.push(last);
+                Err(QueryError::Several(parser.bad))
+            }
         }
     }
 
@@ -245,6 +256,8 @@ fn tokens(text: &str) -> Vec<String> {
 struct Parser {
     tokens: Vec<String>,
     at: usize,
+    /// What is wrong with single terms.
+    bad: Vec<QueryError>,
 }
 
 impl Parser {
@@ -296,7 +309,10 @@ impl Parser {
             return Err(QueryError::Unopened);
         }
         self.at += 1;
-        comparison(&token)
+        Ok(comparison(&token).unwrap_or_else(|error| {
+            self.bad.push(error);
+            Node::Word(token)
+        }))
     }
 }
 
@@ -338,7 +354,12 @@ fn comparison(token: &str) -> Result<Node, QueryError> {
             _ => return Err(QueryError::Order(field)),
         };
         // `done` is no part of any other word for a status; `new` would be.
-        let whole = rest.starts_with('=') || of == Text::Status && is_condition(value);
+        let equal = rest.starts_with('=');
+        let whole = equal || of == Text::Status && is_condition(value);
+        let part = |word: &str| word.contains(&value.to_lowercase());
+        if of == Text::Status && !is_condition(value) && (equal || !words().any(part)) {
+            return Err(QueryError::Status(value.to_owned()));
+        }
         return Ok(Node::Text { field: of, negated, whole, text: value.to_lowercase() });
     }
     if let Some((field, of)) = NUMBERS.into_iter().find(|(field, _)| *field == lower) {
@@ -350,8 +371,18 @@ fn comparison(token: &str) -> Result<Node, QueryError> {
     }
 }
 
+/// Every word for a status.
+fn words() -> impl Iterator<Item = &'static str> {
+    let conditions = super::Condition::ALL.into_iter();
+    conditions.flat_map(|one| std::iter::once(one.word()).chain(one.also().iter().copied()))
+}
+
 fn is_condition(word: &str) -> bool {
-    super::Condition::ALL.iter().any(|one| one.word() == word || one.also().contains(&word))
+    words().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+fn statuses() -> String {
+    super::Condition::ALL.map(super::Condition::said).join(", ")
 }
 
 #[cfg(test)]
@@ -420,6 +451,12 @@ mod tests {
         for (text, words) in [
             ("stauts:done", "no field `stauts`, did you mean `status`?"),
             ("moonphase:full", "no field `moonphase`; fields are name, status"),
+            ("status:fialed", "no status `fialed`; statuses are new, running, stalled, review"),
+            ("status=run", "no status `run`; statuses are"),
+            (
+                "stauts:done bets>1 or age<2",
+                "did you mean `status`?; no field `bets`, did you mean `best`?; `age` is",
+            ),
             ("best>high", "`best` is compared with a number, `high` is none"),
             ("age<2", "`age` is compared with a time like 30m, 2h or 1d, `2` is none"),
             ("name<a", "`name` is a text: use `:` or `!=`"),

@@ -55,7 +55,7 @@ impl Condition {
         Condition::Unread,
     ];
 
-    /// The word for it in listings and scripts.
+    /// The word for it in JSON: a stable contract.
     pub fn word(self) -> &'static str {
         match self {
             Condition::New => "new",
@@ -73,6 +73,16 @@ impl Condition {
             Condition::Imported => "imported",
             Condition::Damaged => "damaged",
             Condition::Unread => "unread",
+        }
+    }
+
+    /// The word for it that people read, on the screen and in listings; one of those a filter knows.
+    pub fn said(self) -> &'static str {
+        match self {
+            Condition::Interrupted => "crashed",
+            Condition::Cancelled => "stopped",
+            Condition::OutOfBudget => "budget",
+            condition => condition.word(),
         }
     }
 
@@ -234,6 +244,15 @@ impl RunSummary {
             updated_at,
             progress_at: updated_at,
             problem: None,
+        }
+    }
+
+    /// Where it stands in words: `review 3` edits are undecided, `review (submit)` none.
+    pub fn standing(&self) -> String {
+        match (self.status, self.undecided) {
+            (Condition::Review, Some(0)) => "review (submit)".to_owned(),
+            (Condition::Review, Some(edits)) => format!("review {edits}"),
+            (status, _) => status.said().to_owned(),
         }
     }
 

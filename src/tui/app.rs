@@ -116,8 +116,8 @@ pub struct App {
     pub now: u64,
     pub size: (u16, u16),
     pub link: Link,
-    /// What happened is only played: there is no host.
-    pub replay: bool,
+    /// What is shown was recorded and is played.
+    pub(super) recording: bool,
     /// From the welcome line: the name before `run_started` is known, and the folder as its host knows it.
     pub run: String,
     pub run_dir: String,
@@ -171,7 +171,7 @@ impl App {
             now,
             size,
             link: Link::Connecting,
-            replay: false,
+            recording: false,
             run: String::new(),
             run_dir: String::new(),
             attached: None,
@@ -361,13 +361,14 @@ impl App {
 
     /// A clock of the run runs.
     pub(super) fn clock_runs(&self) -> bool {
-        matches!(self.state.status, RunStatus::Running | RunStatus::Cancelling { .. })
-            || matches!(self.link, Link::Lost { .. })
+        let at_work = matches!(self.state.status, RunStatus::Running | RunStatus::Cancelling { .. });
+        at_work && !self.recording && !matches!(self.link, Link::Lost { .. })
     }
 
     /// It is also shown: not for its own sake to somebody who looks elsewhere.
     fn clock_ticks(&self) -> bool {
-        self.clock_runs() && self.surface.attention != Some(false)
+        // A lost link counts the seconds since.
+        (self.clock_runs() || matches!(self.link, Link::Lost { .. })) && self.surface.attention != Some(false)
     }
 
     /// Milliseconds until the next tick is wanted; `None`: nothing on the screen depends on time.
@@ -406,6 +407,7 @@ impl App {
                 };
                 self.link = Link::Lost { reason, since };
             }
+            ClientEvent::Recording => self.recording = true,
             ClientEvent::Restored => self.link = Link::Up,
         }
         self.stain(Dirty::Data);

@@ -5,11 +5,15 @@ use crate::domain::{Phase, ReviewMode, TimeoutPolicy};
 use crate::event::{ReviewState, StepState};
 
 impl App {
+    /// The present as the run knows it: of a recording, and of a run that does not go on, when it was last heard of.
+    pub fn run_now(&self) -> u64 {
+        if self.clock_runs() { self.now } else { self.state.updated_at }
+    }
+
     /// Milliseconds of the run so far; stands still once it is paused or over.
     pub fn elapsed(&self) -> u64 {
         let Some(info) = &self.state.info else { return 0 };
-        let until = if self.clock_runs() { self.now } else { self.state.updated_at };
-        until.saturating_sub(info.started_at)
+        self.run_now().saturating_sub(info.started_at)
     }
 
     /// Milliseconds to go, from the mean working time of finished steps: people's time in reviews is not foretold.
@@ -28,7 +32,7 @@ impl App {
             return None;
         }
         let under_way = self.state.steps.last().filter(|step| step.finished_at.is_none());
-        let spent = under_way.map_or(0, |step| working_time(step, self.now));
+        let spent = under_way.map_or(0, |step| working_time(step, self.run_now()));
         Some((ms / n * (total - n)).saturating_sub(spent))
     }
 }

@@ -158,6 +158,8 @@ impl App {
     }
 
     pub(super) fn export(&mut self, index: usize) -> Vec<Effect> {
+        // What was told last, as the place of an earlier export, is no part of the screen.
+        self.toast = None;
         self.exports().get(index).map(|what| Effect::Export(*what)).into_iter().collect()
     }
 }

@@ -6,7 +6,7 @@ use super::app::App;
 use super::form::{Check, Field, LaunchForm};
 use super::overlay_view::{centered, input_line};
 use super::paint::{Canvas, Span, rows_of, span, window, wrap_spans};
-use super::panes::runs::{age, last_done, mark, word};
+use super::panes::runs::{age, last_done, mark};
 use super::resume::ResumePicker;
 use super::services::Checked;
 use super::theme::Role;
@@ -260,7 +260,7 @@ pub fn draw_resume(app: &App, picker: &ResumePicker, canvas: &mut Canvas<'_>) {
         let idle =
             if run.progress_at > 0 { age(app.now.saturating_sub(run.progress_at)) } else { String::new() };
         let line = [
-            span(role, format!("{glyph} {}", fit(&word(run), 10))),
+            span(role, format!("{glyph} {}", fit(&run.standing(), 10))),
             span(Role::Text, fit(&sanitize_line(&run.name), 40)),
             span(Role::Dim, format!(" {:>3}/{:<3} {idle:>5}", run.steps_done, run.total_steps)),
         ];

@@ -237,7 +237,7 @@ fn numbers(app: &App) -> Vec<Vec<Span>> {
     {
         out.push(vec![span(Role::Warn, format!("  {}", app.countdown(review)))]);
     }
-    if app.replay {
+    if app.recording {
         out.push(vec![span(Role::Warn, "  replay")]);
     } else if app.identity.read_only {
         out.push(vec![span(Role::Warn, "  watch only")]);

@@ -112,7 +112,11 @@ impl Keys {
         Ok(Self(presses))
     }
 
-    fn begin_with(&self, presses: &[Press]) -> bool {
+    pub fn presses(&self) -> &[Press] {
+        &self.0
+    }
+
+    pub fn begin_with(&self, presses: &[Press]) -> bool {
         self.0.starts_with(presses)
     }
 

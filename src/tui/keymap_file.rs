@@ -38,8 +38,16 @@ impl Keymap {
                 Err(message) => faults.push(row.fault(file, message)),
             }
         }
+        let mut begun = Vec::new();
         for clash in keymap.clashes() {
-            faults.extend(clash_fault(file, &clash, &lines));
+            match beginning(&clash, &lines) {
+                Some(of) if begun.contains(&of) => {}
+                Some(of) => {
+                    faults.extend(chords_fault(file, &of, &keymap, &lines));
+                    begun.push(of);
+                }
+                None => faults.extend(clash_fault(file, &clash, &lines)),
+            }
         }
         let leave = Action::Global(GlobalAction::Interrupt);
         if !keymap.keys(leave).iter().any(|keys| keys.to_string() == "ctrl-c")
@@ -64,6 +72,39 @@ fn binding(row: &Row) -> Result<(Action, Vec<Keys>), String> {
     };
     let keys = texts.iter().map(|text| Keys::parse(text)).collect::<Result<_, _>>()?;
     Ok((spec.action, keys))
+}
+
+/// The user's key that begins a chord of another action.
+fn beginning(clash: &Clash, lines: &HashMap<Action, Row>) -> Option<(Action, Keys)> {
+    let begins = |one: &(Action, Keys), other: &(Action, Keys)| {
+        lines.contains_key(&one.0) && one.1 != other.1 && other.1.begin_with(one.1.presses())
+    };
+    [(&clash.first, &clash.second), (&clash.second, &clash.first)]
+        .into_iter()
+        .find_map(|(one, other)| begins(one, other).then(|| one.clone()))
+}
+
+/// One fault for all the chords that a key begins.
+fn chords_fault(
+    file: &str,
+    (action, keys): &(Action, Keys),
+    keymap: &Keymap,
+    lines: &HashMap<Action, Row>,
+) -> Option<Fault> {
+    let mut chords: Vec<String> = Vec::new();
+    for clash in keymap.clashes() {
+        for (one, other) in [(&clash.first, &clash.second), (&clash.second, &clash.first)] {
+            if one.0 == *action && one.1 == *keys && other.1.begin_with(keys.presses()) {
+                let id = spec(other.0).map_or("", |spec| spec.id);
+                chords.push(format!("`{}` ({id})", other.1));
+            }
+        }
+    }
+    chords.sort();
+    chords.dedup();
+    let words =
+        format!("`{keys}` begins the chords {}: choose another key, or unbind them", chords.join(", "));
+    Some(lines.get(action)?.fault(file, words))
 }
 
 /// Said at the line that the user wrote; `None` when neither of the two is the user's.
@@ -127,7 +168,10 @@ mod tests {
             "{told}"
         );
         assert!(told.contains("patch.accept = []"), "{told}");
-        assert!(faults("app.quit = [\"g\"]").contains("begin alike"));
+        let told = faults("app.quit = [\"g\"]");
+        assert_eq!(told.lines().count(), 1, "{told}");
+        assert!(told.contains("`g` begins the chords `g%`") || told.contains("`gg` ("), "{told}");
+        assert!(faults("app.quit = [\"J x\"]").contains("begin alike"));
         assert!(faults("app.interrupt = [\"ctrl-x\"]").contains("ctrl-c must stay"));
         assert!(Keymap::parse("k", "[patch]\n[gate]\n").is_ok(), "empty sections");
         assert!(Keymap::parse("k", "[patch]\nundo = [\"a\"]\naccept = []\n").is_ok());

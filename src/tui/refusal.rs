@@ -15,7 +15,7 @@ impl App {
         let imported = || matches!(self.state.status, RunStatus::Ended { status: EndStatus::Imported, .. });
         if !self.is_attached() {
             Some("no run is attached")
-        } else if self.replay {
+        } else if self.recording {
             Some("a replay cannot be steered")
         } else if imported() {
             Some("an imported run cannot be steered")
@@ -47,11 +47,11 @@ impl App {
         } else {
             self.why_not_steer().filter(|_| spec.steers)
         };
-        Some(steering.unwrap_or_else(|| self.lacking(spec)))
+        Some(steering.unwrap_or_else(|| self.needed_for(spec)))
     }
 
     /// What an action would need.
-    fn lacking(&self, spec: &Spec) -> String {
+    fn needed_for(&self, spec: &Spec) -> String {
         match spec.action {
             Action::Gate(GateAction::Override) => return self.why_not_overruled(),
             Action::Patch(PatchAction::Undo) => "no decision to take back",

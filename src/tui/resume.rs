@@ -59,8 +59,17 @@ impl App {
             && let Some(row) = self.runs.row_of(run)
             && !row.status.resumable()
         {
-            let words = format!("{} is {}: nothing to resume", row.name, super::panes::runs::word(row));
+            let words = format!("{} is {}: nothing to resume", row.name, row.standing());
             self.say(Role::Warn, words);
+            return Vec::new();
+        }
+        let none =
+            self.runs.heard && !self.runs.more && !self.runs.rows.iter().any(|row| row.status.resumable());
+        if none {
+            self.say(
+                Role::Warn,
+                "nothing to resume: no run here is new, stopped, crashed, failed or out of budget",
+            );
             return Vec::new();
         }
         // The attached run is the one that is most likely meant.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::clock::working_time;
 use super::stages::{Stage, short_label};
-use crate::domain::{Decision, ReviewMode, StageKind, StepRef};
+use crate::domain::{Decision, ReviewClose, StageKind, StepRef};
 use crate::event::{EvalPurpose, Event, RunState, StepState};
 
 #[derive(Clone, Debug, Default)]
@@ -62,12 +62,18 @@ pub struct StepTally {
     pub timed: u64,
     pub worked_ms: u64,
     pub reviews: usize,
-    pub manual_reviews: usize,
-    /// Edits of manual reviews.
-    pub edits: usize,
-    pub edits_accepted: usize,
-    pub edits_amended: usize,
-    pub edits_rejected: usize,
+    /// How reviews ended, or that they did not.
+    pub submitted: usize,
+    pub timed_out: usize,
+    pub automatic: usize,
+    pub open: usize,
+    /// Edits that the steps merged, as the curves count them, those of them that came to a review, and what reviews
+    /// made of those.
+    pub proposed: usize,
+    pub reviewed: usize,
+    pub kept: usize,
+    pub amended: usize,
+    pub rejected: usize,
 }
 
 impl StepTally {
@@ -77,6 +83,7 @@ impl StepTally {
         if let Some(record) = &step.record {
             self.finished += 1;
             self.accepted += usize::from(record.action.accepted());
+            self.proposed += record.n_edits_merged;
         }
         if let Some(finished) = step.finished_at {
             self.timed += 1;
@@ -84,18 +91,27 @@ impl StepTally {
         }
         let Some(review) = &step.review else { return };
         self.reviews += 1;
-        if review.mode != ReviewMode::Manual {
-            return;
+        self.reviewed += review.edits.len();
+        let decided =
+            |wanted: fn(&Decision) -> bool| review.edits.iter().filter(|slot| wanted(&slot.decision)).count();
+        let amended = decided(|decision| matches!(decision, Decision::Amend { .. }));
+        self.amended += amended;
+        if step.record.is_none() {
+            self.proposed += step.ranked.as_ref().map_or(review.edits.len(), |patch| patch.edits.len());
         }
-        self.manual_reviews += 1;
-        self.edits += review.edits.len();
-        for slot in &review.edits {
-            match slot.decision {
-                Decision::Undecided => {}
-                Decision::Accept => self.edits_accepted += 1,
-                Decision::Amend { .. } => self.edits_amended += 1,
-                Decision::Reject { .. } => self.edits_rejected += 1,
-            }
+        let way = match &review.closed {
+            Some(ReviewClose::Submitted { .. }) => &mut self.submitted,
+            Some(ReviewClose::TimedOut { .. }) => &mut self.timed_out,
+            Some(ReviewClose::Auto) => &mut self.automatic,
+            None => &mut self.open,
+        };
+        *way += 1;
+        if review.closed.is_some() {
+            self.kept += review.kept.len();
+            self.rejected += review.rejected.len();
+        } else {
+            self.kept += amended + decided(|decision| matches!(decision, Decision::Accept));
+            self.rejected += decided(|decision| matches!(decision, Decision::Reject { .. }));
         }
     }
 }

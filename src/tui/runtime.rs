@@ -82,7 +82,6 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
     let size = ratatui::crossterm::terminal::size().context("the size of the terminal is not known")?;
     let mut app = App::new(options.identity, size, now_ms());
     app.attached = options.run_dir;
-    app.replay = options.services.replays();
     let (events, commands) = match connection {
         Some(connection) => (Some(connection.events), connection.commands),
         None => {

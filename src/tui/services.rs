@@ -112,11 +112,6 @@ pub struct Opening {
 pub trait Services: Send + Sync {
     fn answer(&self, ask: Ask) -> BoxFuture<'static, Told>;
 
-    /// The run is only played: nothing of it can be steered.
-    fn replays(&self) -> bool {
-        false
-    }
-
     /// A connection to another run; `None`: to the one the workbench began with.
     fn open(&self, run: Option<PathBuf>, opening: Opening) -> BoxFuture<'static, Result<Connection, String>>;
 }
@@ -140,10 +135,6 @@ impl Services for Alone {
             }
         };
         Box::pin(std::future::ready(told))
-    }
-
-    fn replays(&self) -> bool {
-        true
     }
 
     fn open(&self, _: Option<PathBuf>, _: Opening) -> BoxFuture<'static, Result<Connection, String>> {

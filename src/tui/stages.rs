@@ -192,6 +192,19 @@ impl App {
         running.map(|eval| (eval.results.len(), eval.n)).reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 
+    /// Items without a result where the run ended before a stage was measured: what lacked is not in the journal, as a
+    /// resume asks for it again.
+    pub fn lacking(&self, stage: Stage) -> Option<usize> {
+        let scored =
+            |eval: &EvalState| eval.results.iter().filter(|(_, one)| one.rollout().is_some()).count();
+        let (done, n) = self
+            .evals_of(stage)
+            .filter(|eval| self.ended() && eval.score.is_none())
+            .map(|eval| (scored(eval), eval.n))
+            .reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))?;
+        n.checked_sub(done).filter(|lacking| *lacking > 0)
+    }
+
     /// There is a diff in pane 4.
     pub fn has_diff(&self) -> bool {
         match self.shown_stage() {

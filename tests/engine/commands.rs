@@ -144,14 +144,14 @@ async fn survives_every_cut(
         let kept = all[..cut].to_vec();
         let before: Vec<Event> =
             kept.iter().map(|record| record.event.clone()).filter(|event| !event.is_outside()).collect();
-        for config in files(&kept) {
-            let state = resumed_beside(scenario, kept.clone(), &config).await;
-            let after = records(&scenario.path("runs/one")).into_iter().map(|record| record.event);
-            let after: Vec<Event> = after.filter(|event| !event.is_outside()).take(before.len()).collect();
-            assert_eq!(after, before, "cut after line {cut}");
-            assert!(state.test.is_some(), "cut after line {cut}: {:?}", state.status);
-            holds(&state);
-        }
+        // One of them each time: none matters more after one line than after another.
+        let files = files(&kept);
+        let state = resumed_beside(scenario, kept, &files[cut % files.len()]).await;
+        let after = records(&scenario.path("runs/one")).into_iter().map(|record| record.event);
+        let after: Vec<Event> = after.filter(|event| !event.is_outside()).take(before.len()).collect();
+        assert_eq!(after, before, "cut after line {cut}");
+        assert!(state.test.is_some(), "cut after line {cut}: {:?}", state.status);
+        holds(&state);
     }
 }
 

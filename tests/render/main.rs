@@ -317,7 +317,7 @@ fn a_candidate_measured_in_part_is_shown_as_a_bound() {
     for words in [
         "✗ 2       ≤0.517 ≤0.000",
         "candidate   ≤0.517  ≤0.517  ≤0.550   54/60  at most: stopped early",
-        "difference  ≤0.000  [-0.16, 0.06]  95 % interval on the 54 measured items",
+        "difference  ≤0.000  [-0.160, +0.060]  95 % interval on the 54 measured items",
         "gained and lost on the 54 measured items",
         "✗ 2     ≤0.517  ≤0.000   [-0.160, +0.060]    9    4   rejected, 54 of 60 items",
         "★ 1      0.517  +0.200",

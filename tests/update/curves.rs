@@ -247,6 +247,17 @@ fn calls_come_to_latencies_and_shares() {
 }
 
 #[test]
+fn the_attached_run_as_baseline_is_drawn_once() {
+    let mut app = curves();
+    app.attached = Some("/runs/city-demo".into());
+    app.runs.pinned = app.attached.clone();
+    app.runs.marked = vec!["/runs/city-demo".into()];
+    app.update(Msg::Tick(app.now + 500));
+    assert!(app.curves.others.is_empty());
+    assert!(text(&app).contains("━ city-demo (baseline)"), "{}", text(&app));
+}
+
+#[test]
 fn live_rates_have_a_place_in_time() {
     let mut app = curves();
     app.update(Msg::Tick(app.now + 500_000));

@@ -11,9 +11,11 @@ mod listing;
 mod curves;
 mod departure;
 mod gate;
+mod lacking;
 mod logs;
 mod news;
 mod random;
+mod recording;
 mod replies;
 mod shell;
 mod review;
@@ -408,7 +410,7 @@ fn the_end_is_shown() {
     let app = played(SIZE, &fixture::ended(EndStatus::Completed, ""));
     let shown = text(&app);
     assert!(shown.contains("■ END  completed") && shown.contains("RUN COMPLETED"), "{shown}");
-    assert!(shown.contains("base 0.02 → best 0.71,  +0.69 [0.60, 0.78]"), "{shown}");
+    assert!(shown.contains("base 0.02 → best 0.71,  +0.69 [+0.600, +0.780]"), "{shown}");
     assert_eq!(app.next_tick(), None, "no clock runs after the end");
 }
 

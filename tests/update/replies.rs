@@ -2,7 +2,7 @@
 
 use planish::domain::Ruling;
 use planish::event::{AckResult, Command, EndStatus, Event, HostLine};
-use planish::tui::{App, Effect, Msg, Overlay, Pane};
+use planish::tui::{App, ClientEvent, Effect, Msg, Overlay, Pane};
 use ratatui::crossterm::event::KeyCode;
 
 use super::client::{control, hear, key, played, press, text};
@@ -148,7 +148,7 @@ fn reasons_that_came_to_nothing_are_offered_again() {
 #[test]
 fn a_replay_says_that_nothing_of_it_is_steered() {
     let mut app = reviewing();
-    app.replay = true;
+    app.update(Msg::Client(ClientEvent::Recording));
     app.identity.read_only = true;
     let host = Event::HostStarted { host: "machine-7".into(), pid: 4711, resumed: false };
     next_event(&mut app, host);

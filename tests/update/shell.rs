@@ -342,6 +342,29 @@ fn the_picker_looks_for_runs_when_no_pane_does() {
     assert_eq!(app.update(Msg::Tick(app.now + 10)), [Effect::Ask(Ask::Runs)]);
 }
 
+#[test]
+fn where_nothing_can_be_resumed_the_key_says_so() {
+    let mut app = unattached();
+    told(&mut app, Told::Runs(Ok(listing(vec![run("over", Condition::Completed)]))));
+    filter(&mut app, "status:failed");
+    press(&mut app, "R");
+    assert!(app.overlay.is_none());
+    assert!(text(&app).contains("nothing to resume: no run here"), "{}", text(&app));
+}
+
+#[test]
+fn an_export_does_not_show_what_an_earlier_one_told() {
+    let mut app = listed();
+    filter(&mut app, "status:done");
+    press(&mut app, "R");
+    assert!(app.toast.is_some());
+    press(&mut app, "E");
+    assert!(matches!(app.overlay, Some(Overlay::Choice { .. })));
+    let effects = key(&mut app, KeyCode::Enter);
+    assert!(matches!(effects[..], [Effect::Export { .. }]), "{effects:?}");
+    assert_eq!(app.toast, None);
+}
+
 // --- roles ---
 
 #[test]

@@ -7,10 +7,13 @@ mod wish;
 
 use wish::Wish;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
 use super::locate::Root;
+use super::run::now_ms;
 use super::{Failure, exit, output};
+use crate::client::summarize;
 use crate::config::nearest;
 use crate::plain::describe;
 use crate::store::{RunDir, fold_run, glance_run, read_records};
@@ -94,8 +97,24 @@ async fn perform(run: &RunDir, args: DoArgs) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("{}: {}", spec.id, spec.ctl_words())));
     };
     let words = verb.split(' ').map(str::to_owned).chain(args.rest);
-    let alone = Alone::try_parse_from(words).map_err(|error| Failure::usage(error.to_string()))?;
+    let alone = Alone::try_parse_from(words)
+        .map_err(|error| Failure::usage(format!("{} {}", spec.id, refusal(verb, &error))))?;
     act(run, alone.verb).await
+}
+
+/// What is wrong with the arguments of a verb, in one line.
+fn refusal(verb: &str, error: &clap::Error) -> String {
+    if let (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(missing))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    {
+        let missing: Vec<String> = missing.iter().map(|name| name.replace(['<', '>'], "")).collect();
+        let example = missing.join(" ");
+        return format!("needs: {} (as in planish ctl RUN {verb} {example})", missing.join(" and "));
+    }
+    let told = error.to_string();
+    let first = told.lines().next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    format!("cannot be done so: {first} (see planish ctl RUN {verb} --help)")
 }
 
 pub async fn run(args: Args) -> Result<u8, Failure> {
@@ -141,7 +160,9 @@ async fn act(run: &RunDir, verb: Verb) -> Result<u8, Failure> {
             if args.json {
                 output::json(&summary)?;
             } else {
-                show::lines(&summary).iter().try_for_each(|line| output::line(line))?;
+                show::lines(&summary, &summarize(run, &state, now_ms()).standing())
+                    .iter()
+                    .try_for_each(|line| output::line(line))?;
             }
             Ok(exit::DONE)
         }
@@ -159,5 +180,25 @@ async fn act(run: &RunDir, verb: Verb) -> Result<u8, Failure> {
             }
             Ok(exit::DONE)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(verb: &str, rest: &[&str]) -> String {
+        let words = verb.split(' ').chain(rest.iter().copied());
+        refusal(verb, &Alone::try_parse_from(words).map(drop).unwrap_err())
+    }
+
+    #[test]
+    fn what_a_verb_needs_is_said_in_one_line() {
+        let told = refused("decide --accept", &[]);
+        assert_eq!(told, "needs: EDIT (as in planish ctl RUN decide --accept EDIT)");
+        let told = refused("decide", &["1"]);
+        assert!(told.starts_with("needs: --accept|--reject"), "{told}");
+        let told = refused("pause", &["--fast"]);
+        assert!(told.contains("--fast") && told.lines().count() == 1 && !told.contains("error"), "{told}");
     }
 }

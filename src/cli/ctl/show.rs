@@ -200,15 +200,12 @@ fn word(decision: &Decision) -> &'static str {
 
 /// The summary as `key: value` lines; nested objects are indented, rows of a list begin with `-`, empty values are
 /// left out.
-pub fn lines(summary: &Value) -> Vec<String> {
+/// `standing`: where the run stands, in the words of a listing.
+pub fn lines(summary: &Value, standing: &str) -> Vec<String> {
     let mut out = Vec::new();
     push_lines(summary, "", &mut out);
-    if let (Some("review"), Some(undecided)) =
-        (summary["status"].as_str(), summary["review"]["undecided"].as_u64())
-    {
-        for line in out.iter_mut().filter(|line| *line == "status: review") {
-            *line = format!("status: review {undecided}");
-        }
+    if let Some(line) = out.iter_mut().find(|line| line.starts_with("status: ")) {
+        *line = format!("status: {standing}");
     }
     out
 }
@@ -297,7 +294,7 @@ mod tests {
         let told = summary(&run, &state, true).unwrap();
         assert_eq!(told["current_is_stale"], true);
         assert!(!told.to_string().contains("secret guidance"));
-        let lines = lines(&told);
+        let lines = lines(&told, "running");
         let stages = lines.iter().position(|line| line == "stages:").unwrap();
         assert_eq!(
             lines[stages + 1..stages + 6],
@@ -317,9 +314,8 @@ mod tests {
         let mut state = under_review();
         state.status = RunStatus::Running;
         assert_eq!(status(&state, &live), "review");
-        let told =
-            lines(&json!({ "status": status(&state, &live), "review": { "undecided": undecided(&state) } }));
-        assert_eq!(told[0], "status: review 2");
+        let told = lines(&json!({ "status": status(&state, &live) }), "review 2");
+        assert_eq!(told, ["status: review 2"]);
         state.status = RunStatus::Paused { by: crate::domain::Author("a".into()) };
         assert_eq!(status(&state, &live), "paused");
     }
@@ -333,7 +329,7 @@ mod tests {
         assert_eq!(brief["review"]["step"], 2);
         assert_eq!(brief["review"]["edits"][0]["decision"], "undecided");
         assert!(!brief.to_string().contains("line one"));
-        let whole = lines(&summary(&run, &under_review(), true).unwrap());
+        let whole = lines(&summary(&run, &under_review(), true).unwrap(), "review 2");
         let review = whole.iter().position(|line| line == "review:").unwrap();
         assert_eq!(
             whole[review..review + 11],

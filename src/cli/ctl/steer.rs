@@ -95,7 +95,7 @@ async fn catch_up(connection: &mut Connection) -> Result<RunState, Failure> {
         match connection.events.recv().await {
             Some(ClientEvent::Line(HostLine::Welcome { last_seq, .. })) => end = Some(last_seq),
             Some(ClientEvent::Line(HostLine::Event(record))) => state.apply(&record),
-            Some(ClientEvent::Line(_) | ClientEvent::Restored) => {}
+            Some(ClientEvent::Line(_) | ClientEvent::Restored | ClientEvent::Recording) => {}
             Some(ClientEvent::Lost(why)) => return Err(Failure::run(why)),
             None => return Err(Failure::run("the link to the host ended")),
         }

@@ -274,6 +274,11 @@ impl App {
         self.runs.pinned.as_deref() == Some(run)
     }
 
+    /// The attached run is its own baseline.
+    pub fn is_baseline(&self) -> bool {
+        self.attached.is_some() && self.attached == self.runs.pinned
+    }
+
     fn pin_next(&mut self) {
         if self.runs.marked.is_empty() && self.runs.pinned.is_none() {
             let mark = self.press_for(Action::Runs(RunsAction::Mark));
@@ -296,7 +301,9 @@ impl App {
 
     /// Asks for the series of runs that were marked or may have grown; forgets those of others.
     pub(in crate::tui) fn want_series(&mut self) -> Vec<Effect> {
-        let wanted = self.runs.drawn();
+        let mut wanted = self.runs.drawn();
+        // The attached run is drawn anyway.
+        wanted.retain(|run| self.attached.as_ref() != Some(run));
         if wanted.is_empty() && self.curves.others.is_empty() {
             return Vec::new();
         }

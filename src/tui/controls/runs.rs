@@ -37,7 +37,7 @@ pub enum RunsAction {
 pub const ACTIONS: &[Spec] = rows! { Runs RunsAction:
     Open          "runs.open"            "attach"    ["enter"]          None, false, App::has_runs, "attach to the selected run";
     New           "runs.new"             "new run"   ["c"]              None, false, always, "start a new run by a form";
-    Resume        "runs.resume"          "resume"    ["R"]              None, false, App::has_runs, "resume the selected run (asks first)";
+    Resume        "runs.resume"          "resume"    ["R"]              None, false, always, "resume the selected run (asks first)";
     Mark          "runs.mark"            "overlay"   ["space"]          None, false, App::has_runs, "mark the run: its curves are drawn over those of the attached one";
     Pin           "runs.pin"             "baseline"  ["b"]              None, false, App::has_runs, "pin the run as baseline of the curves, or unpin it";
     Sort          "runs.sort"            "sort"      ["S"]              None, false, App::has_runs, "sort by last change, name, status, best, gain, age, tokens";
@@ -224,7 +224,8 @@ impl App {
                     self.runs.pinned = Some(run);
                 }
             }
-            (RunsAction::Open | RunsAction::Resume | RunsAction::Mark | RunsAction::Pin, None) => {}
+            (RunsAction::Resume, None) => return self.open_resume_picker(None),
+            (RunsAction::Open | RunsAction::Mark | RunsAction::Pin, None) => {}
         }
         Vec::new()
     }

@@ -67,7 +67,7 @@ fn grid(area: Rect, n: usize, one: bool) -> (usize, Vec<Rect>) {
 
 /// What is left for charts under the names of the runs.
 fn without_legend(app: &App, inner: Rect) -> Rect {
-    if app.curves.others.is_empty() || inner.height <= CHART.1 {
+    if (app.curves.others.is_empty() && !app.is_baseline()) || inner.height <= CHART.1 {
         return inner;
     }
     Rect { y: inner.y + 1, height: inner.height - 1, ..inner }
@@ -114,6 +114,9 @@ fn info(app: &App) -> Vec<Span> {
 /// This run and those laid over it, with the glyphs at the ends of their curves.
 fn legend(app: &App) -> Vec<Span> {
     let mut out = vec![span(Role::Series1, "━ "), span(Role::Text, app.run_name())];
+    if app.is_baseline() {
+        out.push(span(Role::Dim, " (baseline)"));
+    }
     let mut unpinned = 0;
     for other in &app.curves.others {
         let pinned = app.is_pinned(&other.path);

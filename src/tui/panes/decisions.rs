@@ -3,7 +3,7 @@
 use super::verdict_mark;
 use crate::domain::GateDecision;
 use crate::event::{Overruling, OverrulingOutcome};
-use crate::plain::{bounded, bounded_gain, measured_part, verdict_word};
+use crate::plain::{bounded, bounded_gain, interval, measured_part, verdict_word};
 use crate::tui::app::App;
 use crate::tui::paint::{Span, span};
 use crate::tui::run_index::{Decided, Decisions};
@@ -99,7 +99,7 @@ impl<'a> History<'a> {
         let (glyph, role) = verdict_mark(gate.verdict);
         let (number, delta) =
             (bounded(&gate.candidate, gate.candidate.gate), bounded_gain(&gate.candidate, gate.current.gate));
-        let interval = format!("[{:>+6.3}, {:>+6.3}]", gate.interval.0, gate.interval.1);
+        let interval = interval(gate.interval);
         let part = measured_part(&gate.candidate).map_or(String::new(), |part| format!(", {part}"));
         vec![
             span(role, format!("{glyph} ")),

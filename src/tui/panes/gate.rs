@@ -6,8 +6,10 @@ use super::decisions::{History, overruled};
 use super::result::{final_words, result};
 use super::{frame, items, placeholder, verdict_mark, waiting_words};
 use crate::domain::{GateDecision, GateMetric, GateScore, StageKind, Verdict};
-use crate::event::{EvalPurpose, EvalState, ItemResult, StepState};
-use crate::plain::{STALE, bounded, bounded_gain, count, measured_part, score, signed, verdict_word};
+use crate::event::{EvalPurpose, EvalState, ItemResult, RunStatus, StepState};
+use crate::plain::{
+    STALE, bounded, bounded_gain, count, interval, measured_part, score, signed, verdict_word,
+};
 use crate::tui::app::App;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, wrap_spans};
@@ -140,6 +142,17 @@ fn measurement(app: &App, columns: usize, lines: &mut Lines) {
         let baseline = app.state.eval_order.first().and_then(|id| app.state.evals.get(id));
         if let Some(eval) = baseline {
             progress("baseline", eval, lines);
+            if let Some(lacking) = app.lacking(Stage::Baseline) {
+                let words =
+                    format!("! no result is kept of {lacking} of {} items; a resume asks for them", eval.n);
+                lines.extend(wrap_spans(&[span(Role::Warn, words)], columns));
+            }
+        }
+        // Said above where the end of the run is shown.
+        if let (Some(_), RunStatus::Ended { reason, .. }) = (app.stage, &app.state.status)
+            && app.state.baseline_score.is_none()
+        {
+            lines.extend(wrap_spans(&[span(Role::Text, reason.as_str())], columns));
         }
         return;
     }
@@ -296,7 +309,7 @@ fn decided(what: &str, gate: &GateDecision, columns: usize, lines: &mut Lines) {
     lines.push(vec![
         span(Role::Dim, "difference  "),
         span(role, gain),
-        span(Role::Text, format!("  [{}, {}]", score(gate.interval.0), score(gate.interval.1))),
+        span(Role::Text, format!("  {}", interval(gate.interval))),
         span(Role::Dim, format!("  95 % interval{on}")),
     ]);
     lines.push(interval_line(gate.interval, dot, columns.min(64), role));

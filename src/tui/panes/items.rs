@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::{below, placeholder, titled, verdict_mark};
-use crate::plain::{bounded_gain, measured_part, score, verdict_word};
+use crate::plain::{bounded_gain, interval, measured_part, score, verdict_word};
 use crate::text::{fit, sanitize_line};
 use crate::tui::app::App;
 use crate::tui::item_table::{Change, ItemLine, ItemTable, Side};
@@ -71,7 +71,7 @@ fn decision(app: &App) -> Option<Vec<Span>> {
     let gate = app.shown_decision()?;
     let (glyph, role) = verdict_mark(gate.verdict);
     let part = measured_part(&gate.candidate).map_or(String::new(), |part| format!("  {part}"));
-    let interval = format!("  [{}, {}]", score(gate.interval.0), score(gate.interval.1));
+    let interval = format!("  {}", interval(gate.interval));
     Some(vec![
         span(role, format!("{glyph} {}  ", verdict_word(gate.verdict))),
         span(role, bounded_gain(&gate.candidate, gate.current.gate)),

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::{frame, placeholder, waiting_words};
 use crate::domain::Origin;
 use crate::event::{Client, EndStatus, LogLevel, RunInfo, RunStatus, WatchRole};
-use crate::plain::{count, duration, score, signed, tokens};
+use crate::plain::{count, duration, interval, score, signed, tokens};
 use crate::text::fit;
 use crate::tui::action::Action;
 use crate::tui::app::{App, Link};
@@ -141,7 +141,7 @@ fn run(app: &App, info: &RunInfo) -> Vec<(&'static str, Vec<Span>)> {
         when.push(dim(format!(" · about {} to go", duration(eta))));
     }
     rows.push(("progress", when));
-    if let Some((host, pid)) = app.state.host.as_ref().filter(|_| !app.replay) {
+    if let Some((host, pid)) = app.state.host.as_ref().filter(|_| !app.recording) {
         rows.push(("host", vec![text(host.as_str()), dim(format!(", process {pid}"))]));
     }
     rows.push(("clients", clients(app)));
@@ -220,11 +220,7 @@ fn scores(app: &App) -> Vec<(&'static str, Vec<Span>)> {
         line.push(dim(format!(" by {}", state.best_origin())));
         let decision = app.step(state.best_step).and_then(|step| step.gate.as_ref());
         if let Some(gate) = decision.filter(|gate| gate.candidate_hash == state.best_hash) {
-            line.push(dim(format!(
-                ", over the one before [{}, {}] 95 %",
-                signed(gate.interval.0),
-                signed(gate.interval.1)
-            )));
+            line.push(dim(format!(", over the one before {} 95 %", interval(gate.interval))));
         }
         rows.push(("best", line));
     }
@@ -244,12 +240,7 @@ fn scores(app: &App) -> Vec<(&'static str, Vec<Span>)> {
             vec![
                 text(format!("{} → {}", score(test.base_hard), score(test.best_hard))),
                 span(role, format!(" {}", signed(test.delta))),
-                dim(format!(
-                    " [{}, {}] 95 %, {}",
-                    signed(test.interval.0),
-                    signed(test.interval.1),
-                    count(test.n, "item")
-                )),
+                dim(format!(" {} 95 %, {}", interval(test.interval), count(test.n, "item"))),
             ],
         ));
     }
@@ -330,18 +321,24 @@ fn reviews(app: &App) -> Vec<(&'static str, Vec<Span>)> {
     if tally.reviews == 0 {
         return Vec::new();
     }
-    let words = format!("{} of {} by people", tally.manual_reviews, count(tally.reviews, "review"));
-    let mut line = vec![text(words)];
-    if tally.manual_reviews > 0 {
-        line.push(dim(format!(
-            " · {} proposed: ✓ {} accepted, ✎ {} amended, ✗ {} rejected",
-            count(tally.edits, "edit"),
-            tally.edits_accepted,
-            tally.edits_amended,
-            tally.edits_rejected,
-        )));
-    }
-    vec![("", line)]
+    let ways = [
+        (tally.submitted, "by people"),
+        (tally.timed_out, "timed out"),
+        (tally.automatic, "accepted without review"),
+        (tally.open, "open"),
+    ];
+    let ways: Vec<String> =
+        ways.iter().filter(|(n, _)| *n > 0).map(|(n, way)| format!("{n} {way}")).collect();
+    let words = format!("{}: {}", count(tally.reviews, "review"), ways.join(", "));
+    let proposed = dim(format!(
+        " · {} proposed, {} reviewed: ✓ {} kept, {} of them ✎ amended, ✗ {} rejected",
+        count(tally.proposed, "edit"),
+        tally.reviewed,
+        tally.kept,
+        tally.amended,
+        tally.rejected,
+    ));
+    vec![("", vec![text(words), proposed])]
 }
 
 fn skill(app: &App) -> Vec<(&'static str, Vec<Span>)> {

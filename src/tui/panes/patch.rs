@@ -126,7 +126,8 @@ impl App {
             (Some(_), RunStatus::Paused { .. }) => format!("{verb} later (paused)"),
             (Some(deadline), _) => {
                 // Rounded up, so that 0:00 means over.
-                format!("{verb} in {}", duration(deadline.saturating_sub(self.now) + 999))
+                let now = if self.recording { self.state.updated_at } else { self.now };
+                format!("{verb} in {}", duration(deadline.saturating_sub(now) + 999))
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::gate::{Lines, progress};
 use crate::domain::GateScore;
 use crate::event::{EndStatus, EvalPurpose, RunStatus, TestOutcome};
-use crate::plain::{duration, score, signed, tokens};
+use crate::plain::{duration, interval, score, signed, tokens};
 use crate::tui::app::App;
 use crate::tui::paint::{Span, span, wrap_spans};
 use crate::tui::stages::Stage;
@@ -69,7 +69,7 @@ fn test_result(outcome: &TestOutcome, columns: usize, lines: &mut Lines) {
         span(Role::Strong, score(outcome.best_hard)),
         span(Role::Text, ",  "),
         span(role, signed(outcome.delta)),
-        span(Role::Text, format!(" [{}, {}]", score(low), score(high))),
+        span(Role::Text, format!(" {}", interval(outcome.interval))),
         span(Role::Dim, format!("  95 %, {} items", outcome.n)),
     ]);
     let bar = columns.saturating_sub(12).min(50);

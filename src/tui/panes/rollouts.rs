@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::{below, placeholder, titled, waiting_words};
-use crate::plain::tokens;
+use crate::plain::{count, tokens};
 use crate::text::{fit, sanitize, sanitize_line, truncate};
 use crate::tui::action::Action;
 use crate::tui::app::App;
@@ -49,6 +49,13 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         titles.push((chips, Vec::new()));
     }
     let mut inner = titled(app, Pane::Rollouts, area, canvas, titles);
+    if let Some(lacking) = app.shown_stage().and_then(|stage| app.lacking(stage))
+        && inner.height > 1
+    {
+        let words = format!("! {} without a result", count(lacking, "item"));
+        canvas.line(inner, &[span(Role::Warn, words)]);
+        inner = below(inner, 1);
+    }
     if rows.is_empty() {
         let view = &app.rollouts;
         let narrowed = view.failures_only || !view.filter.is_empty() || view.only.is_some();

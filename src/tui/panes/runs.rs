@@ -17,6 +17,8 @@ use crate::tui::theme::Role;
 /// From this inner height on the selected run is told below the table.
 const TOLD_FROM: u16 = 10;
 const TOLD_ROWS: u16 = 4;
+/// Most rows of one fault.
+const FAULT_ROWS: usize = 3;
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let view = &app.runs;
@@ -34,8 +36,9 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
             view.fault.iter().filter(|_| !view.rows.is_empty()).map(|fault| format!("! runs: {fault}")),
         )
     {
-        if let Some(row) = rows.next() {
-            canvas.line(row, &[span(Role::Bad, fault)]);
+        let words = wrap_spans(&[span(Role::Bad, fault)], inner.width as usize);
+        for (row, line) in rows.by_ref().take(FAULT_ROWS).zip(words) {
+            canvas.line(row, &line);
         }
     }
     let used = rows.next().map_or(inner.height, |row| row.y - inner.y);
@@ -110,22 +113,6 @@ pub fn mark(status: Condition) -> (&'static str, Role) {
     }
 }
 
-/// The word for a condition on the screen.
-pub fn word(run: &RunSummary) -> String {
-    match run.status {
-        Condition::Review => match run.undecided {
-            Some(n) if n > 0 => format!("review {n}"),
-            Some(_) | None => "review".to_owned(),
-        },
-        Condition::Interrupted => "crashed".to_owned(),
-        Condition::Completed => "done".to_owned(),
-        Condition::Cancelled => "stopped".to_owned(),
-        Condition::OutOfBudget => "budget".to_owned(),
-        Condition::Unread => "reading…".to_owned(),
-        status => status.word().to_owned(),
-    }
-}
-
 /// A column of the table: title, width, from which inner width on it is shown, and what it says.
 struct Column {
     title: &'static str,
@@ -138,10 +125,10 @@ struct Column {
 const COLUMNS: [Column; 10] = [
     Column {
         title: "STATUS",
-        width: 10,
-        from: 44,
+        width: 15,
+        from: 49,
         right: false,
-        cell: |_, run| (mark(run.status).1, word(run)),
+        cell: |_, run| (mark(run.status).1, run.standing()),
     },
     Column { title: "STEP", width: 7, from: 26, right: true, cell: |_, run| (Role::Text, step(run)) },
     Column {
@@ -151,28 +138,28 @@ const COLUMNS: [Column; 10] = [
         right: true,
         cell: |_, run| (Role::Text, score(run.best_score)),
     },
-    Column { title: "Δ", width: 7, from: 52, right: true, cell: |_, run| gain(run.delta()) },
+    Column { title: "Δ", width: 7, from: 57, right: true, cell: |_, run| gain(run.delta()) },
     Column {
         title: "AGE",
         width: 5,
-        from: 58,
+        from: 63,
         right: true,
         cell: |app, run| (Role::Dim, since(app, run.started_at)),
     },
-    Column { title: "TOKENS", width: 7, from: 72, right: true, cell: |_, run| (Role::Dim, spent(run)) },
-    Column { title: "ENV", width: 8, from: 80, right: false, cell: |_, run| (Role::Dim, run.env.clone()) },
+    Column { title: "TOKENS", width: 7, from: 77, right: true, cell: |_, run| (Role::Dim, spent(run)) },
+    Column { title: "ENV", width: 8, from: 85, right: false, cell: |_, run| (Role::Dim, run.env.clone()) },
     Column {
         title: "TARGET",
         width: 20,
-        from: 96,
+        from: 101,
         right: false,
         cell: |_, run| (Role::Dim, run.target.clone()),
     },
-    Column { title: "SEED", width: 6, from: 110, right: true, cell: |_, run| (Role::Dim, seed(run)) },
+    Column { title: "SEED", width: 6, from: 115, right: true, cell: |_, run| (Role::Dim, seed(run)) },
     Column {
         title: "HOST",
         width: 14,
-        from: 126,
+        from: 131,
         right: false,
         cell: |_, run| (Role::Dim, run.host.clone()),
     },
@@ -281,7 +268,7 @@ pub fn age(ms: u64) -> String {
 /// The selected run in words, most important first.
 fn about(app: &App, run: &RunSummary, columns: usize) -> Vec<Vec<Span>> {
     let (glyph, role) = mark(run.status);
-    let mut first = vec![span(role, format!("{glyph} {}", word(run)))];
+    let mut first = vec![span(role, format!("{glyph} {}", run.standing()))];
     if app.attached.as_ref() == Some(&run.path) {
         first.push(span(Role::Key, " · attached"));
     }

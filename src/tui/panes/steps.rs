@@ -84,7 +84,7 @@ fn spent(app: &App, stage: Stage) -> String {
         Stage::Baseline | Stage::FinalSelection | Stage::Test => return String::new(),
     };
     // What an ended run left unfinished took until its end.
-    let until = to.unwrap_or(if app.ended() { app.state.updated_at } else { app.now });
+    let until = to.unwrap_or(app.run_now());
     brief(until.saturating_sub(from))
 }
 
@@ -103,12 +103,16 @@ fn stage_line(app: &App, stage: Stage) -> Vec<Span> {
     match stage {
         Stage::Baseline => {
             let score = app.state.baseline_score;
-            let mark = if score.is_some() { span(Role::Dim, "○ ") } else { span(Role::Active, "▸ ") };
-            vec![
+            let mark = if score.is_some() { span(Role::Dim, "○ ") } else { under_way(app) };
+            let mut line = vec![
                 mark,
                 span(Role::Text, format!("{:<NAME$}", "baseline")),
                 measured(score, progress(app, stage)),
-            ]
+            ];
+            if app.lacking(stage).is_some() {
+                line.push(span(Role::Warn, "  incomplete"));
+            }
+            line
         }
         Stage::Between { epoch, kind } => between_line(app, epoch, kind),
         Stage::FinalSelection => final_line(app),
@@ -116,7 +120,7 @@ fn stage_line(app: &App, stage: Stage) -> Vec<Span> {
             let Some(outcome) = &app.state.test else {
                 let progress = progress(app, stage);
                 return vec![
-                    span(Role::Active, "▸ "),
+                    under_way(app),
                     span(Role::Text, format!("{:<NAME$}", "test")),
                     measured(None, progress),
                 ];
@@ -134,6 +138,11 @@ fn stage_line(app: &App, stage: Stage) -> Vec<Span> {
             None => Vec::new(),
         },
     }
+}
+
+/// Of a stage without a result: it is being measured, or the run ended first.
+fn under_way(app: &App) -> Span {
+    if app.ended() { span(Role::Warn, "! ") } else { span(Role::Active, "▸ ") }
 }
 
 fn step_line(app: &App, step: &StepState) -> Vec<Span> {
@@ -208,7 +217,7 @@ fn stale_mark(app: &App, step: &StepState) -> Span {
 fn final_line(app: &App) -> Vec<Span> {
     let Some((score, promoted)) = &app.state.final_selection else {
         return vec![
-            span(Role::Active, "▸ "),
+            under_way(app),
             span(Role::Text, format!("{:<NAME$}", "final")),
             measured(None, progress(app, Stage::FinalSelection)),
         ];

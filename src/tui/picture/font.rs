@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use spleen_font::FONT_8X16;
 
+use super::marks::marks;
+
 /// Rows of a glyph, one byte each, the leftmost pixel first.
 const ROWS: usize = 16;
 const HEADER: usize = 4;
@@ -15,13 +17,11 @@ const HAS_TABLE: u8 = 2;
 const END: u16 = 0xffff;
 const SEQUENCE: u16 = 0xfffe;
 
-/// Marks of the workbench that the font lacks, and what looks most like them.
-const STAND_INS: [(char, char); 7] =
-    [('✓', '√'), ('Δ', '▲'), ('★', '*'), ('↻', 'o'), ('⇠', '←'), ('⚠', '!'), ('☠', 'X')];
-
 pub struct Font {
     glyphs: &'static [u8],
     of: HashMap<char, usize>,
+    /// Shapes that go before the font's.
+    marks: HashMap<char, [u8; ROWS]>,
 }
 
 impl Font {
@@ -53,13 +53,14 @@ impl Font {
                 _ => {}
             }
         }
-        Some(Self { glyphs, of })
+        Some(Self { glyphs, of, marks: marks().collect() })
     }
 
     pub fn glyph(&self, c: char) -> Option<&[u8]> {
-        let stand_in =
-            || STAND_INS.iter().find(|(mark, _)| *mark == c).and_then(|(_, like)| self.of.get(like));
-        let at = self.of.get(&c).or_else(stand_in)? * ROWS;
+        if let Some(mark) = self.marks.get(&c) {
+            return Some(mark);
+        }
+        let at = self.of.get(&c)? * ROWS;
         self.glyphs.get(at..at + ROWS)
     }
 }
@@ -77,8 +78,18 @@ mod tests {
         assert!(font.glyph(' ').unwrap().iter().all(|row| *row == 0));
         assert_ne!(font.glyph('O'), font.glyph('Q'));
         assert_eq!(font.glyph('東'), None);
-        for (mark, like) in STAND_INS {
-            assert!(font.glyph(mark).is_some() && font.glyph(mark) == font.glyph(like), "{mark}");
+    }
+
+    #[test]
+    fn no_mark_of_the_workbench_is_drawn_as_another() {
+        let font = Font::spleen().unwrap();
+        let marks: Vec<char> = "Δ△▲▴▼▾▶▸◀◂↑↓→←✓√✗x★*◌◐○●■◆‼↻o⚠!☠X⇠⇤⇄✎".chars().collect();
+        for (at, mark) in marks.iter().enumerate() {
+            let glyph = font.glyph(*mark).unwrap();
+            assert!(glyph.iter().any(|row| *row != 0), "{mark} is blank");
+            for other in &marks[at + 1..] {
+                assert_ne!(Some(glyph), font.glyph(*other), "{mark} looks like {other}");
+            }
         }
     }
 }

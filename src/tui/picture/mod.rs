@@ -2,6 +2,7 @@
 //! knows no app.
 
 mod font;
+mod marks;
 mod raster;
 mod vector;
 mod words;
