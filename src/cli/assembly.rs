@@ -33,12 +33,23 @@ pub fn check_unchanged(run: &RunDir, config: &Config) -> Result<(), Failure> {
     }
 }
 
+/// Gives a run without a host another configuration, which [`check_unchanged`] has passed.
+pub fn change_config(run: &RunDir, config: &Config) -> Result<(), Failure> {
+    run_setup::keep_wishes(run, config).map_err(usage)?;
+    write_config(run, config)
+}
+
 /// Brings the configuration of a run without a host up to the retunes in its journal.
 pub fn settle(run: &RunDir) -> Result<(), Failure> {
     let Some(began) = Began::of(&fold_run(run)?).map_err(usage)? else { return Ok(()) };
     let config = Config::read_resolved(&run.config_toml())?;
     let settled = began.settled(&config).map_err(usage)?;
-    if settled == config { Ok(()) } else { write_config(run, &settled) }
+    let behind = changed_keys(&config, &settled);
+    if behind.is_empty() {
+        return Ok(());
+    }
+    output::note(&run_setup::was_behind(&behind));
+    write_config(run, &settled)
 }
 
 /// Keeps where the settings of a new run came from.

@@ -131,7 +131,7 @@ pub fn prepare_again(run: RunDir, loaded: &Loaded) -> Result<RunDir, Failure> {
     match presence(run.path()).map_err(|error| Failure::usage(error.to_string()))? {
         // Its host holds its configuration; nothing is changed under it.
         Presence::Live(_) | Presence::Elsewhere(_) => assembly::check_equal(&run, &loaded.config)?,
-        Presence::Dead => assembly::write_config(&run, &loaded.config)?,
+        Presence::Dead => assembly::change_config(&run, &loaded.config)?,
     }
     Ok(run)
 }

@@ -8,17 +8,18 @@ use anyhow::{Context, Result, bail};
 
 use super::settled::{Began, as_retuned, read_origins};
 use super::{output, prompts};
-use crate::config::Config;
+use crate::config::{ChangedKey, Config, changed_keys};
 use crate::domain::{Origin, Skill, fingerprint};
 use crate::engine::{
-    Continuation, Engine, EngineParts, Journal, Shape, Successor, live_channel, minimum_calls, run_plan,
+    Continuation, Engine, EngineParts, Journal, Shape, Successor, live_channel, minimum_calls, now_ms,
+    run_plan,
 };
 use crate::env::Task;
 use crate::event::{Event, LogLevel, Record, RunPlan, RunState};
 use crate::model::local::{LocalModel, LocalSettings};
 use crate::model::{Budget, LocalBackend, ModelStack, StackParts};
 use crate::store::foreign::ForeignRun;
-use crate::store::{JournalFile, RunDir, RunLock, host_name, project};
+use crate::store::{JournalFile, RunDir, RunLock, fold_run, host_name, project};
 
 /// Takes the lock of a run folder, opens its journal and starts the engine: from the beginning, or from where the
 /// journal ends. The engine holds the lock.
@@ -45,12 +46,12 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     };
     let state = RunState::fold(&opened.records);
     let began = Began::of(&state)?;
-    let (config, changed) = match &began {
+    let (config, changed, behind) = match &began {
         Some(began) => {
-            let config = began.settled(&config)?;
-            (began.replayed(&config)?, began.changes(&config)?)
+            let settled = began.settled(&config)?;
+            (began.replayed(&settled)?, began.changes(&settled)?, changed_keys(&config, &settled))
         }
-        None => (config, Vec::new()),
+        None => (config, Vec::new(), Vec::new()),
     };
     // A crash may have come between an event and its files.
     project(run_dir, &state)?;
@@ -72,9 +73,12 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         let message = format!("cut a torn last line of {} bytes off the journal", opened.torn_bytes);
         record(&journal, Event::Log { level: LogLevel::Warn, message })?;
     }
+    if !behind.is_empty() {
+        let message = was_behind(&behind);
+        record(&journal, Event::Log { level: LogLevel::Info, message })?;
+    }
     if !changed.is_empty() {
-        let keys = changed.iter().map(ToString::to_string).collect();
-        record(&journal, Event::ConfigChanged { keys, changes: as_retuned(&changed) })?;
+        record(&journal, config_changed(&changed))?;
     }
     let config_json = serde_json::to_value(&config)?;
     let prompts = prompts::load(run_dir, &config)?;
@@ -201,6 +205,37 @@ pub fn read_skill(path: &Path) -> Result<String> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read the skill {}", path.display()))?;
     Ok(text.replace("\r\n", "\n"))
+}
+
+/// Journals what `config` changes of a run that nobody works on, where its values could be taken for old ones.
+///
+/// # Errors
+/// A held run, a damaged journal, the disk's.
+pub fn keep_wishes(run_dir: &RunDir, config: &Config) -> Result<()> {
+    let Some(began) = Began::of(&fold_run(run_dir)?)? else { return Ok(()) };
+    if began.settled(config)? == *config {
+        return Ok(());
+    }
+    let event = config_changed(&began.changes(config)?);
+    let lock = RunLock::acquire(run_dir)?;
+    let mut journal = JournalFile::open(run_dir, &lock)?.journal;
+    journal.append(&[Record { seq: journal.next_seq(), at: now_ms(), event }])?;
+    Ok(journal.sync()?)
+}
+
+fn config_changed(changed: &[ChangedKey]) -> Event {
+    let keys = changed.iter().map(ToString::to_string).collect();
+    Event::ConfigChanged { keys, changes: as_retuned(changed) }
+}
+
+/// Of a `config.toml` that its host had no time to write.
+pub fn was_behind(keys: &[ChangedKey]) -> String {
+    let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    format!(
+        "config.toml had values of earlier in this run, the journal's stand: {}; change them with `planish resume RUN -o \
+         KEY=VALUE`",
+        keys.join(", ")
+    )
 }
 
 fn record(journal: &Journal, event: Event) -> Result<()> {

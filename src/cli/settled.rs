@@ -17,6 +17,8 @@ use crate::store::{RunDir, atomic_write};
 pub struct Began {
     launch: Config,
     effective: Config,
+    /// Values that were in effect since, in order.
+    told: Vec<Retuned>,
 }
 
 impl Began {
@@ -30,17 +32,21 @@ impl Began {
         Ok(Some(Self {
             launch: serde_json::from_value(state.config.clone()).context(NEWER)?,
             effective: serde_json::from_value(state.effective_config()).context(NEWER)?,
+            told: state.settings.clone(),
         }))
     }
 
-    /// `config` with the retunes that took effect between steps, should a crash have come between an event and the file.
+    /// `config` with what the journal says since, should a host have been killed between an event and the file: a value that
+    /// was in effect earlier is no wish, only old.
     pub fn settled(&self, config: &Config) -> Result<Config> {
-        let lacking = |key: &str, new: &Value| {
-            value_of(config, key) == value_of(&self.launch, key) && value_of(config, key) != *new
+        let old = |key: &str, value: &Value| {
+            *value == value_of(&self.launch, key)
+                || self.told.iter().any(|change| change.key == key && change.new == *value)
         };
-        let changes: Vec<Retuned> = between_steps(&self.effective)
-            .filter(|(key, new)| lacking(key, new))
-            .map(|(key, new)| Retuned { key: key.to_owned(), old: Value::Null, new })
+        let rows = flatten(&self.effective).into_iter().zip(flatten(config));
+        let changes: Vec<Retuned> = rows
+            .filter(|((key, new), (_, value))| value != new && old(key.path, value))
+            .map(|((key, new), (_, old))| Retuned { key: key.path.to_owned(), old, new })
             .collect();
         with_changes(config, &changes).map_err(anyhow::Error::msg)
     }

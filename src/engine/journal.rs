@@ -4,14 +4,15 @@
 //! Events are numbered under one lock and written by one thread, which syncs once per batch (group commit) and
 //! publishes a record only after it is on disk.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
 use tokio::sync::{broadcast, watch};
 
 use crate::domain::EffectKey;
-use crate::event::{AckResult, Event, Record, RunState};
+use crate::event::{AckResult, Event, LogLevel, Record, RunState};
 use crate::store::{JournalFile, RunDir, StoreError, write_snapshot};
+use crate::text::sanitize;
 
 /// Records a lagging subscriber may fall behind before it has to ask again.
 const CHANNEL: usize = 4096;
@@ -61,7 +62,15 @@ struct Inner {
     /// Records already on disk and published, for late subscribers.
     published: Vec<Arc<Record>>,
     queue: mpsc::Sender<Record>,
+    /// What was said of series with a value that is no number.
+    not_finite: HashSet<String>,
 }
+
+/// Code of the alert about such a series.
+const NOT_FINITE: &str = "not_finite";
+/// Series of which that is said, and characters of their names.
+const MOST_SERIES: usize = 256;
+const LONGEST_NAME: usize = 160;
 
 impl Journal {
     /// Takes over an opened journal file and the records it held.
@@ -75,12 +84,17 @@ impl Journal {
             }
             replay.push_back(record.clone());
         }
+        let said = recorded.iter().filter_map(|record| match &record.event {
+            Event::Alert { code, message, .. } if code == NOT_FINITE => Some(message.clone()),
+            _ => None,
+        });
+        let not_finite = said.collect();
         let (queue, incoming) = mpsc::channel();
         let (publish, _) = broadcast::channel(CHANNEL);
         let written = Written { seq: state.seq, bytes: file.len() };
         let (progress, durable) = watch::channel(Ok(written));
         let published = recorded.into_iter().map(Arc::new).collect();
-        let inner = Mutex::new(Inner { state, replay, effects, published, queue });
+        let inner = Mutex::new(Inner { state, replay, effects, published, queue, not_finite });
         let journal = Arc::new(Self { inner, publish, durable, changed: watch::channel(0).0 });
         let writer = Arc::downgrade(&journal);
         std::thread::spawn(move || {
@@ -143,6 +157,9 @@ impl Journal {
     ) -> Result<(u64, Option<AckResult>), JournalError> {
         let mut inner = self.lock();
         match build(&inner.state) {
+            Ok(Event::Metric { step, values }) => {
+                self.append_metric(&mut inner, step, values).map(|seq| (seq, None))
+            }
             Ok(event) => self.append(&mut inner, event).map(|seq| (seq, None)),
             Err(refusal) => Ok((inner.state.seq, Some(refusal))),
         }
@@ -209,6 +226,29 @@ impl Journal {
         Ok(seq)
     }
 
+    /// The journal holds finite numbers only. Of the others it tells once for each series.
+    fn append_metric(
+        &self,
+        inner: &mut Inner,
+        step: Option<u64>,
+        mut values: BTreeMap<String, f64>,
+    ) -> Result<u64, JournalError> {
+        let lost: Vec<(String, f64)> = values.extract_if(.., |_, value| !value.is_finite()).collect();
+        for (name, _) in lost {
+            // Any program may have named it.
+            let name: String = sanitize(&name).chars().take(LONGEST_NAME).collect();
+            let message = format!("{name} has values that are no finite numbers; they are left out");
+            if inner.not_finite.len() < MOST_SERIES && inner.not_finite.insert(message.clone()) {
+                let code = NOT_FINITE.to_owned();
+                self.append(inner, Event::Alert { level: LogLevel::Warn, code, message })?;
+            }
+        }
+        if values.is_empty() {
+            return Ok(inner.state.seq);
+        }
+        self.append(inner, Event::Metric { step, values })
+    }
+
     fn publish(&self, batch: Vec<Record>) {
         let mut inner = self.lock();
         for record in batch.into_iter().map(Arc::new) {
@@ -250,4 +290,35 @@ pub fn now_ms() -> u64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{RunLock, read_records};
+    use crate::telemetry::{Board, Smoothing};
+
+    #[tokio::test]
+    async fn a_value_that_is_no_number_is_told_once_for_each_series() {
+        let root = tempfile::tempdir().unwrap();
+        let run = RunDir::create(root.path(), "one").unwrap();
+        let lock = RunLock::acquire(&run).unwrap();
+        for host in 0..2 {
+            let opened = JournalFile::open(&run, &lock).unwrap();
+            let journal = Journal::start(opened.journal, opened.records);
+            for (step, loss) in [(1, 0.5), (2, f64::NAN), (3, f64::INFINITY), (4, 0.25)] {
+                let step = host * 10 + step;
+                let values = [("loss".to_owned(), loss), ("grad".to_owned(), f64::NAN)].into();
+                journal.outside(|_| Ok(Event::Metric { step: Some(step), values })).unwrap();
+            }
+            journal.settled().await.unwrap();
+        }
+        let mut board = Board::default();
+        read_records(&run).unwrap().iter().for_each(|record| board.hear(record));
+        let alerts: Vec<_> = board.alerts().map(|alert| (alert.code.as_str(), &alert.message[..4])).collect();
+        assert_eq!(alerts, [("not_finite", "grad"), ("not_finite", "loss")]);
+        let loss = board.series("loss").unwrap();
+        assert_eq!((loss.len(), loss.last(Smoothing::Off)), (4, Some(0.25)));
+        assert!(board.series("grad").is_none());
+    }
 }

@@ -277,7 +277,10 @@ impl RunState {
                 {
                     version.accepted = true;
                 }
-                self.step_mut(*at, now).gate = Some((**decision).clone());
+                let before = (self.current_hash.clone(), self.best_hash.clone());
+                let step = self.step_mut(*at, now);
+                step.gate = Some((**decision).clone());
+                step.before = Some(before);
             }
             Event::StepFinished { record, current_hash, best_hash } => {
                 self.current_hash.clone_from(current_hash);
@@ -373,7 +376,8 @@ impl RunState {
                 }
                 applied.outcome = outcome;
                 step.overruling = Some(applied);
-                let candidate = step.candidate.as_ref().map(|candidate| candidate.hash.clone());
+                // A glance knows no candidate of an older step.
+                let candidate = step.gate.as_ref().map(|decision| decision.candidate_hash.clone());
                 if let Some(version) = candidate.and_then(|hash| self.skills.get_mut(&hash)) {
                     version.accepted = *ruling != Ruling::Reject;
                 }
@@ -415,7 +419,11 @@ impl RunState {
 
     pub(super) fn remember(&mut self, skill: &Skill, step: u32, accepted: bool) {
         let version = SkillVersion { skill: skill.clone(), step, accepted };
-        self.skills.entry(skill.hash.clone()).or_insert(version).accepted |= accepted;
+        let known = self.skills.entry(skill.hash.clone()).or_insert(version);
+        known.accepted |= accepted;
+        if !known.has_text() {
+            known.skill.text.clone_from(&skill.text);
+        }
     }
 
     /// Answers whose shape the step shows; the others come again in the event of their stage.

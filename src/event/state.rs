@@ -9,9 +9,10 @@ use super::{
     TestOutcome,
 };
 use crate::domain::{
-    AppendixFlush, Author, Decision, Edit, EditReport, EpochStage, FailureNote, GateDecision, GateScore,
-    LrDecision, Origin, Patch, Phase, ProbeAnswer, Retuned, ReviewClose, ReviewComment, ReviewMode, Rewrite,
-    Skill, SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage,
+    AppendixFlush, Author, Decision, Edit, EditOp, EditReport, EpochStage, FailureNote, GateDecision,
+    GateScore, LrDecision, Origin, Patch, Phase, ProbeAnswer, Retuned, ReviewClose, ReviewComment,
+    ReviewMode, Rewrite, Skill, SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage,
+    skill_hash,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +52,7 @@ pub enum RunStatus {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SkillVersion {
+    /// Without its text in a glance where nothing recent names it; [`RunState::skill_text`] tells.
     pub skill: Skill,
     /// Step that produced it; 0 is the initial skill.
     pub step: u32,
@@ -139,6 +141,9 @@ pub struct StepState {
     /// Id of the candidate's evaluation in [`RunState::evals`].
     pub eval: Option<String>,
     pub gate: Option<GateDecision>,
+    /// The current and the best skill before that verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<(String, String)>,
     /// The last word of a person over the gate.
     #[serde(default)]
     pub overruling: Option<Overruling>,
@@ -312,7 +317,8 @@ impl RunState {
     }
 
     pub fn skill_text(&self, hash: &str) -> Option<&str> {
-        self.skills.get(hash).map(|version| version.skill.text.as_str())
+        let version = self.skills.get(hash).filter(|version| version.has_text())?;
+        Some(&version.skill.text)
     }
 
     /// Sum over all stages.
@@ -356,8 +362,48 @@ impl RunState {
     }
 }
 
+impl SkillVersion {
+    pub(super) fn has_text(&self) -> bool {
+        !self.skill.text.is_empty() || self.skill.hash == skill_hash("")
+    }
+}
+
 impl ReviewEdit {
+    /// What an amendment starts from: the last one, or else what the edit brings. What a deletion may keep is in its target.
+    pub fn text_to_amend(&self) -> &str {
+        match (&self.decision, self.edit.op) {
+            (Decision::Amend { content, .. }, _) => content,
+            (Decision::Undecided | Decision::Accept | Decision::Reject { .. }, EditOp::Delete) => {
+                &self.edit.target
+            }
+            (Decision::Undecided | Decision::Accept | Decision::Reject { .. }, _) => &self.edit.content,
+        }
+    }
+
     pub(super) fn undecided(edit: &Edit) -> Self {
         Self { edit: edit.clone(), decision: Decision::Undecided, by: None, rev: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amendment_goes_on_from_the_last_one_or_from_the_text_at_stake() {
+        let edit = |op: &str, content: &str, target: &str| -> Edit {
+            let edit = serde_json::json!({ "op": op, "content": content, "target": target });
+            serde_json::from_value(edit).unwrap()
+        };
+        let mut slot = ReviewEdit::undecided(&edit("replace", "new", "old"));
+        assert_eq!(slot.text_to_amend(), "new");
+        slot.decision = Decision::Reject { reason: String::new() };
+        assert_eq!(slot.text_to_amend(), "new");
+        slot.decision = Decision::Amend { content: "mine".into(), reason: String::new() };
+        assert_eq!(slot.text_to_amend(), "mine");
+        let mut slot = ReviewEdit::undecided(&edit("delete", "", "old"));
+        assert_eq!(slot.text_to_amend(), "old");
+        slot.decision = Decision::Amend { content: "half".into(), reason: String::new() };
+        assert_eq!(slot.text_to_amend(), "half");
     }
 }

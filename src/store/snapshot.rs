@@ -14,7 +14,7 @@ use super::{RunDir, StoreError, read_records};
 use crate::event::RunState;
 
 /// Raised when the fold or its state changes its meaning without a new package version.
-const FOLD_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
+const FOLD_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/4");
 
 /// How much of each end of the prefix is compared. The first line names the run and its seed, the last lines hold
 /// `seq` and times, so another journal of the same length does not pass.
@@ -112,7 +112,7 @@ impl RunGlance {
         }
         self.covers += tail.valid_len as u64;
         if !tail.records.is_empty() {
-            self.state = self.state.glance();
+            self.state.shed();
         }
         Ok(())
     }

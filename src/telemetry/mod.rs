@@ -15,4 +15,4 @@ pub use machine::Sampler;
 pub use pyramid::{Extent, Pyramid};
 pub use scale::{MOST_ZOOM, Unit, nice_limits, significant, stepped_end, sticky, window};
 pub use series::{Axis, Moment, Series, Smoothing};
-pub use shelf::of_run;
+pub use shelf::{SHELF, of_run};

@@ -11,8 +11,8 @@ use super::board::Board;
 use crate::event::decode_line;
 use crate::store::{RunDir, StoreError};
 
-/// Boards kept.
-const KEPT: usize = 8;
+/// Boards kept: who asks for more again and again reads whole journals each time.
+pub const SHELF: usize = 8;
 
 struct Shelved {
     path: PathBuf,
@@ -25,7 +25,7 @@ struct Shelved {
 }
 
 /// Last used last.
-static SHELF: Mutex<Vec<Shelved>> = Mutex::new(Vec::new());
+static SHELVED: Mutex<Vec<Shelved>> = Mutex::new(Vec::new());
 
 /// The board of a run as its journal tells it now. A torn last line is passed over.
 ///
@@ -42,15 +42,15 @@ pub fn of_run(run: &RunDir) -> Result<Arc<Board>, StoreError> {
     let mut shelved = take(&path, found.ino(), found.len());
     read_on(file, &mut shelved)?;
     let board = shelved.board.clone();
-    let mut shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shelf = SHELVED.lock().unwrap_or_else(PoisonError::into_inner);
     shelf.push(shelved);
-    let spare = shelf.len().saturating_sub(KEPT);
+    let spare = shelf.len().saturating_sub(SHELF);
     shelf.drain(..spare);
     Ok(board)
 }
 
 fn take(path: &PathBuf, inode: u64, len: u64) -> Shelved {
-    let mut shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shelf = SHELVED.lock().unwrap_or_else(PoisonError::into_inner);
     let place = shelf.iter().position(|one| one.path == *path);
     let known = place.map(|place| shelf.remove(place));
     known.filter(|known| known.inode == inode && known.covers <= len).unwrap_or_else(|| Shelved {

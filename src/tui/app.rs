@@ -9,9 +9,11 @@ use std::sync::Arc;
 use ratatui::crossterm::event::KeyEventKind;
 use ratatui::layout::Rect;
 
+use super::action::Action;
 use super::controls::config::ConfigView;
 use super::controls::curves::CurvesView;
 use super::controls::gate::GateView;
+use super::controls::global::GlobalAction;
 use super::controls::logs::LogsView;
 use super::controls::machine::MachineView;
 use super::controls::overview::OverviewView;
@@ -524,7 +526,8 @@ impl App {
                     self.stage = None;
                     self.focus(Pane::Patch);
                 } else {
-                    self.say(Role::Warn, "a review waits for you: press 4");
+                    let patch = self.press_for(Action::Global(GlobalAction::GoPatch));
+                    self.say(Role::Warn, format!("a review waits for you: press {patch}"));
                 }
                 return self.call();
             }
@@ -610,7 +613,8 @@ impl App {
         // Two replies beside each other are not one text.
         let compares = focus == Pane::Transcript && self.transcript.compared.is_some();
         let listed = matches!(focus, Pane::Runs | Pane::Rollouts | Pane::Curves | Pane::Config);
-        listed || (focus.is_searched() && !compares)
+        let empty = focus == Pane::Patch && !self.has_diff();
+        listed || (focus.is_searched() && !compares && !empty)
     }
 
     pub fn can_zoom(&self) -> bool {

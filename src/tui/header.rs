@@ -2,7 +2,9 @@
 
 use ratatui::layout::Rect;
 
+use super::action::Action;
 use super::app::{App, Link};
+use super::controls::global::GlobalAction;
 use super::paint::{Canvas, Span, span, spans_width};
 use super::stages::{Stage, between};
 use super::theme::Role;
@@ -287,6 +289,7 @@ pub fn summary(app: &App) -> Vec<Vec<Span>> {
     if !scores.is_empty() {
         lines.push(scores);
     }
-    lines.push(vec![span(Role::Dim, "enlarge to 60×15 or use --plain · q leaves")]);
+    let quit = app.press_for(Action::Global(GlobalAction::Quit));
+    lines.push(vec![span(Role::Dim, format!("enlarge to 60×15 or use --plain · {quit} leaves"))]);
     lines
 }

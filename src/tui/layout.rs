@@ -107,7 +107,7 @@ impl Pane {
 
     /// Running text, which is searched where lists are filtered.
     pub fn is_searched(self) -> bool {
-        matches!(self, Pane::Transcript | Pane::Logs)
+        matches!(self, Pane::Transcript | Pane::Patch | Pane::Logs)
     }
 
     pub fn title(self) -> &'static str {

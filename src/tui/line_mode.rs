@@ -4,7 +4,9 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::action::Action;
 use super::app::App;
+use super::controls::patch::PatchAction;
 use super::msg::Effect;
 use super::patch_doc::{CONTEXT, DocRow, folded};
 use super::theme::Role;
@@ -211,7 +213,9 @@ impl App {
             Choice::Lines(taken) => taken,
             Choice::Undecided => doc.lines.all(),
             Choice::ByHand => {
-                self.say(Role::Warn, "edited by hand, so there are no lines to choose: u takes that back");
+                let undo = self.press_for(Action::Patch(PatchAction::Undo));
+                let why = "edited by hand, so there are no lines to choose";
+                self.say(Role::Warn, format!("{why}: {undo} takes that back"));
                 return Vec::new();
             }
         };

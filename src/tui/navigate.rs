@@ -3,7 +3,7 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
-use super::action::{Action, Scope, Spec, spec};
+use super::action::{Action, Scope, spec};
 use super::app::App;
 use super::controls::global::GlobalAction;
 use super::help::is_motion;
@@ -53,12 +53,16 @@ impl App {
                 let begun = self.surface.presses.len() > 1 || self.surface.count.is_some();
                 self.surface.presses.clear();
                 let count = self.surface.count.take().filter(|count| *count > 0);
+                if begun && key.code == KeyCode::Esc {
+                    return Vec::new();
+                }
+                if let Some(spec) = spec(action)
+                    && let Some(why) = self.why_not(spec)
+                {
+                    self.say(Role::Warn, format!("{}: {why}", spec.label));
+                    return Vec::new();
+                }
                 match (spec(action), count) {
-                    _ if begun && key.code == KeyCode::Esc => Vec::new(),
-                    (Some(spec), _) if !(spec.enabled)(self) => {
-                        self.refuse(spec);
-                        Vec::new()
-                    }
                     (_, Some(times)) if is_motion(action) => self.repeat(action, times),
                     (Some(spec), Some(_)) => {
                         self.say(Role::Warn, format!("{} takes no count", spec.label));
@@ -83,19 +87,6 @@ impl App {
         };
         self.surface.count = Some(so_far.saturating_mul(10).saturating_add(digit).min(MOST_COUNT));
         true
-    }
-
-    fn refuse(&mut self, spec: &Spec) {
-        let steers = spec.steers;
-        if steers && self.identity.read_only {
-            let what = if spec.scope == Scope::Patch { "decide" } else { "steer" };
-            return self.say(Role::Warn, format!("read-only: press gs to {what}"));
-        }
-        if steers && !self.is_attached() {
-            return self.say(Role::Warn, format!("{}: no run is attached", spec.label));
-        }
-        let why = if steers && self.ended() { "the run has ended" } else { "nothing here to do that to" };
-        self.say(Role::Warn, format!("{}: {why}", spec.label));
     }
 
     fn overlay_outcome(&mut self, outcome: Outcome) -> Vec<Effect> {

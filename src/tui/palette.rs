@@ -179,9 +179,8 @@ fn setting(app: &App, argument: &str) -> Vec<Entry> {
         && !value.is_empty()
     {
         let name = format!("set {key} {value}");
-        if !app.can_steer() {
-            let why = if app.ended() { "the run has ended" } else { "read-only" };
-            return vec![entry(name, known.doc, Then::Refuse(why.to_owned()))];
+        if let Some(why) = app.why_not_steer() {
+            return vec![entry(name, known.doc, Then::Refuse(why))];
         }
         let run = Argued::Set { key: key.to_owned(), value: value.to_owned() };
         return vec![entry(name, known.doc, Then::Run(run))];
@@ -208,18 +207,28 @@ impl App {
         if (spec.enabled)(self) {
             return None;
         }
-        Some(if spec.steers && self.identity.read_only {
-            match self.keymap.first(Action::Global(GlobalAction::Steer)) {
-                Some(keys) => format!("read-only: press {keys} to steer"),
-                None => "read-only".to_owned(),
-            }
-        } else if spec.steers && !self.is_attached() {
-            "no run is attached".to_owned()
-        } else if spec.steers && self.ended() {
-            "the run has ended".to_owned()
+        let steering = if spec.steers { self.why_not_steer() } else { None };
+        Some(steering.unwrap_or_else(|| "nothing for it here".to_owned()))
+    }
+
+    /// Why this client cannot steer the run now; `None`: it can.
+    pub(super) fn why_not_steer(&self) -> Option<String> {
+        if !self.is_attached() {
+            Some("no run is attached".to_owned())
+        } else if self.ended() {
+            Some("the run has ended".to_owned())
+        } else if self.identity.read_only {
+            Some(format!("read-only, {} steers", self.press_for(Action::Global(GlobalAction::Steer))))
         } else {
-            "nothing for it here".to_owned()
-        })
+            None
+        }
+    }
+
+    /// What to press for an action, as a part of a sentence; without a key, how the palette finds it.
+    pub(super) fn press_for(&self, action: Action) -> String {
+        self.keymap
+            .first(action)
+            .unwrap_or_else(|| spec(action).map_or(String::new(), |spec| format!(":{}", spec.id)))
     }
 
     pub(super) fn run_argued(&mut self, argued: Argued) -> Vec<Effect> {

@@ -166,6 +166,15 @@ impl PatchDoc {
         })
     }
 
+    /// The row that shows a line of the diff, as it is or among folded ones.
+    pub fn row_of(&self, layout: RowLayout, line: usize) -> Option<usize> {
+        self.rows(layout).iter().position(|row| match row {
+            DocRow::Line(place) => *place == line,
+            DocRow::Pair { old, new } => *old == Some(line) || *new == Some(line),
+            DocRow::Fold(lines) => lines.contains(&line),
+        })
+    }
+
     /// First change group of an edit.
     pub fn group_of(&self, edit: usize) -> Option<usize> {
         self.group_edits.iter().position(|edits| edits.contains(&edit))

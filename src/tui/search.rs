@@ -88,6 +88,25 @@ pub fn marked(text: &str, ranges: impl Iterator<Item = Range<usize>>, role: Role
     out
 }
 
+/// [`marked`] for a line of several roles.
+pub fn marked_in(line: &[Span], pattern: &Pattern, here: bool) -> Vec<Span> {
+    let whole = text_of(line);
+    let mut out = Vec::new();
+    let mut start = 0;
+    for (role, text) in line {
+        let end = start + text.len();
+        let inside = pattern.ranges(&whole).filter(|found| found.start < end && found.end > start);
+        let clipped = inside.map(|found| found.start.max(start) - start..found.end.min(end) - start);
+        out.extend(marked(text, clipped, *role, here));
+        start = end;
+    }
+    out
+}
+
+pub fn text_of(line: &[Span]) -> String {
+    line.iter().map(|(_, text)| text.as_str()).collect()
+}
+
 /// The place after `from` among `places` (ascending), or before it, going round at the ends.
 pub fn step(places: &[usize], from: Option<usize>, forward: bool) -> Option<usize> {
     let last = places.len().checked_sub(1)?;
@@ -119,6 +138,20 @@ mod tests {
         let spans = marked("xabyab", pattern.ranges("xabyab"), Role::Text, true);
         assert_eq!(spans.iter().map(|(_, text)| text.as_str()).collect::<String>(), "xabyab");
         assert_eq!(spans.iter().filter(|(role, _)| *role == Role::Review).count(), 2);
+    }
+
+    #[test]
+    fn a_match_over_several_roles_is_marked_in_each() {
+        let line = [span(Role::Text, "xa"), span(Role::AddedWord, "by"), span(Role::Text, "")];
+        let spans = marked_in(&line, &Pattern::of("ab").unwrap(), false);
+        let shown: Vec<(Role, &str)> = spans
+            .iter()
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(role, text)| (*role, text.as_str()))
+            .collect();
+        let expected =
+            [(Role::Text, "x"), (Role::Selection, "a"), (Role::Selection, "b"), (Role::AddedWord, "y")];
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::action::Action;
 use super::app::App;
+use super::controls::global::GlobalAction;
 use super::theme::Role;
 
 impl App {
@@ -28,9 +30,11 @@ impl App {
     pub(super) fn file_changed(&mut self, file: &Path) {
         let is_skill = self.state.config.pointer("/env/skill_init").and_then(|path| path.as_str());
         let words = if is_skill.is_some_and(|skill| Path::new(skill) == file) {
-            "the run goes on with its own versions of the skill"
+            "the run goes on with its own versions of the skill".to_owned()
         } else {
-            "the run uses the old one; 9 shows its settings, gn starts another run"
+            let keys = [GlobalAction::GoConfig, GlobalAction::NewRun];
+            let [config, new_run] = keys.map(|action| self.press_for(Action::Global(action)));
+            format!("the run uses the old one; {config} shows its settings, {new_run} starts another run")
         };
         self.say(Role::Warn, format!("{} changed: {words}", file.display()));
     }

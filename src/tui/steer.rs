@@ -1,16 +1,19 @@
 //! Commands of this client: decisions, comments, pause, stop; their acknowledgements; undo and redo.
 
+use super::action::Action;
 use super::app::App;
-use super::controls::config::RETUNE;
+use super::controls::config::{ConfigAction, RETUNE};
+use super::controls::global::GlobalAction;
+use super::controls::patch::PatchAction;
 use super::departure::Departure;
 use super::msg::{EditPurpose, Effect};
 use super::overlay::{Confirmed, Overlay, Prompted, Question};
 use super::theme::Role;
-use crate::domain::{Decision, EditOp, ReviewMode, StepRef};
+use crate::domain::{Decision, ReviewMode, StepRef};
 use crate::event::{AckResult, ClientLine, Command, ReviewState, RunStatus};
 use crate::plain::count;
 
-const REVIEW_CLOSED: &str = "that review is closed";
+pub(super) const REVIEW_CLOSED: &str = "that review is closed";
 
 /// A command whose answer is awaited.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,7 +149,8 @@ impl App {
         let amended = self.open_shown_review().and_then(|(_, review)| review.edits.get(self.patch.edit));
         if amended.is_some_and(|edit| matches!(edit.decision, Decision::Amend { .. })) {
             // An amended edit is accepted as amended; undo takes the amendment back.
-            self.say(Role::Good, "accepted as amended; u takes the amendment back");
+            let undo = self.press_for(Action::Patch(PatchAction::Undo));
+            self.say(Role::Good, format!("accepted as amended; {undo} takes the amendment back"));
             self.select_next_undecided();
             return Vec::new();
         }
@@ -177,18 +181,8 @@ impl App {
         let Some((at, review)) = self.open_shown_review() else { return Vec::new() };
         let edit = self.patch.edit;
         let Some(slot) = review.edits.get(edit) else { return Vec::new() };
-        // What a deletion may keep is in its target.
-        let text = match (&slot.decision, slot.edit.op) {
-            (Decision::Amend { content, .. }, _) => content.clone(),
-            (Decision::Undecided | Decision::Accept | Decision::Reject { .. }, EditOp::Delete) => {
-                slot.edit.target.clone()
-            }
-            (Decision::Undecided | Decision::Accept | Decision::Reject { .. }, _) => {
-                slot.edit.content.clone()
-            }
-        };
         vec![Effect::OpenEditor {
-            text,
+            text: slot.text_to_amend().to_owned(),
             purpose: EditPurpose::Amend { at, edit, expect_rev: self.state.rev },
         }]
     }
@@ -298,8 +292,10 @@ impl App {
             Confirmed::Leave { .. } => Question {
                 title: format!("Leave run {}?", self.run_name()),
                 details: vec![format!(
-                    "{} drafted and not applied (9, ctrl-s applies): leaving forgets the draft.",
-                    count(self.config.draft.len(), "setting")
+                    "{} drafted and not applied ({}, {} applies): leaving forgets the draft.",
+                    count(self.config.draft.len(), "setting"),
+                    self.press_for(Action::Global(GlobalAction::GoConfig)),
+                    self.press_for(Action::Config(ConfigAction::Apply)),
                 )],
                 verb: "leave it",
             },

@@ -5,13 +5,13 @@ use super::msg::Effect;
 use super::overlay::{Confirmed, Overlay, Question};
 use super::patch_doc::{Standing, review_mode, standing_of};
 use super::preview;
+use super::steer::REVIEW_CLOSED;
 use super::theme::Role;
 use crate::domain::{Decision, Edit, StepRef};
 use crate::event::{Command, ReviewState};
 use crate::plain::{count, edit_title};
 use crate::text::{diff, sanitize, sanitize_line, truncate};
 
-const REVIEW_CLOSED: &str = "that review is closed";
 const SUBMIT: &str = "submit";
 /// Columns of a line of the summary.
 const COLUMNS: usize = 54;

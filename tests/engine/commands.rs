@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planish::cli::run_setup::start_run;
+use planish::config::Config;
 use planish::domain::{Author, Decision, Phase, Retuned, Ruling, StepRef, Verdict};
 use planish::engine::RunService;
 use planish::event::{
@@ -97,17 +98,38 @@ const MANUAL: &str = "[review]\nmode = \"manual\"\n";
 
 /// Continues a run whose journal is cut or changed, with nobody to review, to its end.
 async fn resumed_alone(scenario: &Scenario, kept: Vec<Record>) -> RunState {
+    let config = Config::load(&scenario.path("run.toml"), &[]).unwrap().config;
+    resumed_beside(scenario, kept, &config).await
+}
+
+/// As [`resumed_alone`], beside a `config.toml` that the killed host left so.
+async fn resumed_beside(scenario: &Scenario, kept: Vec<Record>, config: &Config) -> RunState {
     scenario.rewrite("one", kept);
     let run = RunDir::open(&scenario.path("runs/one")).unwrap();
-    let config = std::fs::read_to_string(run.config_toml()).unwrap();
+    let config = config.resolved_toml().unwrap();
     std::fs::write(run.config_toml(), config.replace("mode = \"manual\"", "mode = \"auto\"")).unwrap();
     let engine = start_run(&run).await.unwrap();
     engine.ended().wait_for(|ended| *ended).await.unwrap();
     fold(run.path())
 }
 
-/// A host that is killed after any event from the first that `since` knows: the same engine events up to the cut, and
-/// `holds` at the end.
+/// The settings of a run after each change in its journal: what its `config.toml` may hold when its host is killed.
+fn files(records: &[Record]) -> Vec<Config> {
+    let mut state = RunState::default();
+    let mut files: Vec<Config> = Vec::new();
+    for record in records {
+        state.apply(record);
+        if let Ok(config) = serde_json::from_value::<Config>(state.effective_config())
+            && !files.contains(&config)
+        {
+            files.push(config);
+        }
+    }
+    files
+}
+
+/// A host that is killed after any event from the first that `since` knows, with whatever it had written of its settings:
+/// the same engine events up to the cut, and `holds` at the end.
 async fn survives_every_cut(
     scenario: &Scenario,
     since: impl Fn(&Event) -> bool,
@@ -122,7 +144,9 @@ async fn survives_every_cut(
         let kept = all[..cut].to_vec();
         let before: Vec<Event> =
             kept.iter().map(|record| record.event.clone()).filter(|event| !event.is_outside()).collect();
-        let state = resumed_alone(scenario, kept).await;
+        // One of them each time: none matters more after one line than after another.
+        let files = files(&kept);
+        let state = resumed_beside(scenario, kept, &files[cut % files.len()]).await;
         let after = records(&scenario.path("runs/one")).into_iter().map(|record| record.event);
         let after: Vec<Event> = after.filter(|event| !event.is_outside()).take(before.len()).collect();
         assert_eq!(after, before, "cut after line {cut}");
@@ -330,6 +354,43 @@ async fn settings_change_at_once_or_between_steps_and_a_resume_knows_them() {
         &scenario,
         |event| matches!(event, Event::RetuneRequested { changes, .. } if changes[0].new == json!(1)),
         |event| matches!(event, Event::RetuneApplied { .. }),
+        held,
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_retuned_twice_goes_on_whatever_its_host_had_written() {
+    let scenario = Scenario::new(MANUAL).await;
+    let running = scenario.start("one", &[]).await;
+    let engine: &dyn RunService = running.as_ref();
+    let (first, _) = until(engine, |state| state.open_review().is_some()).await.open_review().unwrap();
+    applied(engine, retune("optimizer.learning_rate", json!(2))).await;
+    reject_all(engine, first).await;
+    let next = |state: &RunState| state.open_review().is_some_and(|(open, _)| open != first);
+    let (second, _) = until(engine, next).await.open_review().unwrap();
+    applied(engine, retune("env.workers", json!(2))).await;
+    applied(engine, retune("optimizer.learning_rate", json!(1))).await;
+    reject_all(engine, second).await;
+    submit_all(engine, 0).await;
+    engine.ended().wait_for(|ended| *ended).await.unwrap();
+    let run = scenario.path("runs/one");
+    let held = |state: &RunState| {
+        let budgets: Vec<_> = state.steps[..3].iter().map(|step| step.budget).collect();
+        assert_eq!(budgets, [Some(3), Some(2), Some(1)]);
+        let config = state.effective_config();
+        assert_eq!(config.pointer("/optimizer/learning_rate"), Some(&json!(1)));
+        assert_eq!(config.pointer("/env/workers"), Some(&json!(2)));
+        let file = std::fs::read_to_string(run.join("config.toml")).unwrap();
+        assert!(file.contains("learning_rate = 1\n") && file.contains("\nworkers = 2\n"), "{file}");
+    };
+    held(&fold(&run));
+    assert_eq!(files(&records(&run)).len(), 4);
+    drop(running);
+    survives_every_cut(
+        &scenario,
+        |event| matches!(event, Event::RetuneRequested { changes, .. } if changes[0].new == json!(1)),
+        |event| matches!(event, Event::RetuneApplied { changes, .. } if changes[0].new == json!(1)),
         held,
     )
     .await;

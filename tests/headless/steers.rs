@@ -1,6 +1,6 @@
 //! A run that is steered by command: comments, overrides, settings; and a host that is killed around each.
 
-use planish::event::{LogLevel, OverrulingOutcome, decode_line};
+use planish::event::{LogLevel, OverrulingOutcome, RunState, decode_line};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -206,4 +206,37 @@ async fn a_run_that_stalls_says_so_once_and_goes_on_when_the_call_is_asked_anew(
     assert_eq!(again.code, Some(0), "{again:?}");
     watcher.until(ended).await;
     assert_eq!(alerts(&watcher.state), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_earlier_value_is_a_wish_on_the_command_line_and_only_old_in_the_file() {
+    let place = Place::new().await;
+    let host = detach(&place, &["run", "run.toml", "--name", "one", "-o", "review.mode=manual"]);
+    let mut run = Steered { place: &place, name: "one", host, kills: true };
+    run.until_review(1).await;
+    run.applied(&["set", "env.workers", "2"]);
+    let file = place.path("runs/one/config.toml");
+    let written = || std::fs::read_to_string(&file).unwrap();
+    let workers = || {
+        let text = std::fs::read_to_string(place.path("runs/one/events.jsonl")).unwrap();
+        let records: Vec<_> = text.lines().map(|line| decode_line(line.as_bytes()).unwrap()).collect();
+        RunState::fold(&records).effective_config()["env"]["workers"].clone()
+    };
+    // As if the host had been killed before it wrote the file.
+    assert!(written().contains("\nworkers = 2\n"));
+    std::fs::write(&file, written().replace("\nworkers = 2\n", "\nworkers = 4\n")).unwrap();
+    run.kill().await;
+    assert!(written().contains("\nworkers = 2\n"), "{}", written());
+    assert_eq!(workers(), 2);
+    signal(run.host, Signal::KILL);
+    while run.shown()["status"] != "interrupted" {
+        tokio::task::yield_now().await;
+    }
+    run.host = detach(&place, &["resume", "one", "-o", "env.workers=4"]);
+    assert_eq!(workers(), 4);
+    assert!(written().contains("\nworkers = 4\n"), "{}", written());
+    run.kill().await;
+    assert_eq!(workers(), 4);
+    run.applied(&["cancel"]);
+    Watcher::of(place.path("runs/one")).await.until(ended).await;
 }

@@ -307,3 +307,30 @@ proptest! {
         text(&app);
     }
 }
+
+#[test]
+fn a_search_in_the_patch_counts_marks_and_shows_folded_lines() {
+    let mut app = review_of(SIZE, one(EditOp::Append, "", "- Never guess.\n- Never guess twice."));
+    let before = text(&app);
+    assert!(before.contains("unchanged line"), "{before}");
+    press(&mut app, "/guess");
+    key(&mut app, KeyCode::Enter);
+    assert!(text(&app).contains("/guess 1 of 2"), "{}", text(&app));
+    let of = app.search.as_ref().unwrap().found.unwrap().1;
+    press(&mut app, "N");
+    assert_eq!(app.search.as_ref().unwrap().found, Some((of, of)), "round to the last one");
+    // A line that the diff folds.
+    let doc = app.patch_doc().unwrap();
+    let texts = doc.diff.lines.iter().map(|line| line.parts.iter().map(|(_, text)| text.as_str()).collect());
+    let words = texts.map(|text: String| text.chars().take(16).collect::<String>());
+    let word = words.into_iter().find(|word| word.len() > 8 && !before.contains(word.as_str())).unwrap();
+    key(&mut app, KeyCode::Esc);
+    assert!(!app.patch.unfolded);
+    press(&mut app, &format!("/{word}"));
+    key(&mut app, KeyCode::Enter);
+    assert!(app.patch.unfolded && text(&app).matches(&word).count() >= 2, "{}", text(&app));
+    key(&mut app, KeyCode::Esc);
+    press(&mut app, "/Zanzibar");
+    key(&mut app, KeyCode::Enter);
+    assert!(text(&app).contains("/Zanzibar not found"), "{}", text(&app));
+}

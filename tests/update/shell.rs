@@ -150,6 +150,27 @@ fn runs_are_marked_and_one_is_pinned() {
 }
 
 #[test]
+fn no_more_runs_are_drawn_than_boards_are_kept() {
+    let mut app = unattached();
+    app.update(Msg::Tick(START));
+    told(&mut app, Told::Runs(Ok(listing(many(20)))));
+    press(&mut app, "b");
+    press(&mut app, "j       ");
+    assert_eq!(app.runs.drawn().len(), 8);
+    let cursor = app.runs.cursor;
+    assert_eq!(press(&mut app, " "), [], "no journal is read for it");
+    assert_eq!((app.runs.drawn().len(), app.runs.cursor), (8, cursor));
+    assert!(text(&app).contains("8 runs are marked, no more fit"), "{}", text(&app));
+    press(&mut app, "gg ");
+    assert_eq!(app.runs.drawn().len(), 8, "the baseline is drawn already");
+    press(&mut app, "Gb");
+    assert_eq!(app.runs.drawn().len(), 8, "another baseline that is not marked would be one more");
+    press(&mut app, "gg ");
+    press(&mut app, "Gb");
+    assert_eq!((app.runs.drawn().len(), app.runs.pinned.is_some()), (8, true));
+}
+
+#[test]
 fn ten_thousand_runs_move_and_filter_without_a_sweat() {
     let mut app = unattached();
     app.update(Msg::Tick(START));
@@ -339,7 +360,7 @@ fn a_watching_client_asks_to_steer_and_keeps_what_it_typed() {
         "{overview}"
     );
     assert_eq!(press(&mut app, "4a"), []);
-    assert!(text(&app).contains("press gs to decide"), "{}", text(&app));
+    assert!(text(&app).contains("read-only, gs steers"), "{}", text(&app));
     press(&mut app, "J");
     let edit = app.patch.edit;
     press(&mut app, "gs");

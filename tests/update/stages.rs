@@ -185,3 +185,17 @@ fn a_measured_again_skill_is_told_with_the_verdict() {
     let shown = text(&app);
     assert!(shown.contains("current measured again: 0.55 on 60 of 60 items"), "{shown}");
 }
+
+#[test]
+fn a_search_in_a_stage_goes_through_its_lines() {
+    let mut app = played(SIZE, &epochs::stale());
+    press(&mut app, "2j");
+    key(&mut app, KeyCode::Enter);
+    text(&app);
+    let word = epochs::GUIDANCE.split_whitespace().find(|word| word.len() > 4).unwrap().to_lowercase();
+    press(&mut app, &format!("/{word}"));
+    key(&mut app, KeyCode::Enter);
+    assert!(text(&app).contains(&format!("/{word} 1 of ")), "{}", text(&app));
+    press(&mut app, "n");
+    assert!(app.patch.found.is_some());
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use planish::tui::{App, Effect, Keymap, Msg, Overlay, Pane, Settings, ThemeChoice};
+use planish::tui::{App, Effect, Identity, Keymap, Msg, Overlay, Pane, Settings, ThemeChoice};
 use ratatui::crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::client::{buffer, key, played, press, text};
@@ -220,4 +220,22 @@ fn another_run_keeps_the_users_settings() {
     assert!(app.surface.mouse);
     app.update(Msg::Key(ratatui::crossterm::event::KeyEvent::new(KeyCode::F(1), KeyModifiers::NONE)));
     assert!(matches!(app.overlay, Some(Overlay::Help { .. })));
+}
+
+#[test]
+fn sentences_name_the_keys_in_force() {
+    let identity = Identity { name: fixture::ann(), read_only: false, client_id: "c1".into() };
+    let mut app = App::new(identity, SIZE, fixture::START).unattached();
+    app.keymap = keymap("runs.open = []\n[pane]\nruns = [\"ctrl-y\"]\n");
+    app.arrangement.zoom = false;
+    press(&mut app, "2");
+    let shown = text(&app);
+    assert!(shown.contains("ctrl-y lists them, :runs.open attaches"), "{shown}");
+    let mut app = reviewing();
+    app.identity.read_only = true;
+    app.keymap = keymap("client.steer = [\"ctrl-t\"]\n");
+    press(&mut app, "p");
+    assert_eq!(app.toast.clone().unwrap().text, "pause: read-only, ctrl-t steers");
+    press(&mut app, ":run.pause");
+    assert!(text(&app).contains("(read-only, ctrl-t steers)"), "{}", text(&app));
 }

@@ -1,6 +1,6 @@
 //! A review as a conversation: which question is open, what an answer means. Pure; it prints and sends nothing.
 
-use crate::domain::{Decision, EditOp, ReviewMode, StepRef};
+use crate::domain::{Decision, ReviewMode, StepRef};
 use crate::event::{Command, ReviewEdit, ReviewState, RunState};
 use crate::plain::review;
 
@@ -121,17 +121,7 @@ impl Dialog {
             "2" | "reject" => self.ask(state, Question::Reason(edit)),
             "3" | "amend" => {
                 self.question = Some(Question::Amendment(edit));
-                // What a deletion may keep is in its target.
-                let text = match (&slot.decision, slot.edit.op) {
-                    (Decision::Amend { content, .. }, _) => content,
-                    (Decision::Undecided | Decision::Accept | Decision::Reject { .. }, EditOp::Delete) => {
-                        &slot.edit.target
-                    }
-                    (Decision::Undecided | Decision::Accept | Decision::Reject { .. }, _) => {
-                        &slot.edit.content
-                    }
-                };
-                vec![Move::Edit(text.clone())]
+                vec![Move::Edit(slot.text_to_amend().to_owned())]
             }
             "4" | "comment" => self.ask(state, Question::Comment(edit)),
             "5" | "show" => {

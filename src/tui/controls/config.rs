@@ -241,10 +241,11 @@ impl App {
     /// Says why not.
     fn may_change(&mut self, setting: &Setting) -> bool {
         let path = &setting.path;
-        let why = if self.ended() || !self.is_attached() {
-            format!("{path}: the run has ended; a new run (gn) can have another value")
-        } else if self.identity.read_only {
-            format!("{path}: this client only watches; gs steers")
+        let new_run = self.press_for(Action::Global(GlobalAction::NewRun));
+        let why = if self.ended() {
+            format!("{path}: the run has ended; a new run ({new_run}) can have another value")
+        } else if let Some(why) = self.why_not_steer() {
+            format!("{path}: {why}")
         } else {
             match setting.key.map(|key| key.0.effective) {
                 Some(Effective::Live | Effective::NextStep) => return true,
@@ -255,7 +256,9 @@ impl App {
                     )
                 }
                 Some(Effective::NewRun) => {
-                    format!("{path}: recorded results depend on it; start a new run (gn) with another value")
+                    format!(
+                        "{path}: recorded results depend on it; start a new run ({new_run}) with another value"
+                    )
                 }
                 None => format!("{path}: this version does not know that setting"),
             }
@@ -282,7 +285,7 @@ impl App {
                 let text = if now.is_null() { String::new() } else { shown(now) };
                 self.overlay = Some(Overlay::Prompt {
                     title: format!("{} ({} {})", key.path, key.kind.name(), key.kind.limits()),
-                    hint: "as after `-o KEY=` · enter drafts it, ctrl-s in the pane applies the draft",
+                    hint: "as after `-o KEY=` · enter drafts it",
                     input: Input::of(text.trim_matches('"')),
                     then: Prompted::Setting { key: key.path },
                 });

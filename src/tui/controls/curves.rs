@@ -9,6 +9,7 @@ use crate::telemetry::{Axis, Board, Chart, MOST_ZOOM, Moment, Series, Smoothing,
 use crate::tui::action::{Action, Spec, always, rows};
 use crate::tui::app::App;
 use crate::tui::controls::global::GlobalAction;
+use crate::tui::controls::runs::RunsAction;
 use crate::tui::msg::Effect;
 use crate::tui::services::Ask;
 use crate::tui::theme::Role;
@@ -275,7 +276,8 @@ impl App {
 
     fn pin_next(&mut self) {
         if self.runs.marked.is_empty() && self.runs.pinned.is_none() {
-            return self.say(Role::Warn, "no run is marked: mark one in pane 1 with space");
+            let mark = self.press_for(Action::Runs(RunsAction::Mark));
+            return self.say(Role::Warn, format!("no run is marked: {mark} in the pane of runs marks one"));
         }
         let place = self.runs.marked.iter().position(|run| self.is_pinned(run));
         let next = match (place, &self.runs.pinned) {
@@ -294,12 +296,7 @@ impl App {
 
     /// Asks for the series of runs that were marked or may have grown; forgets those of others.
     pub(in crate::tui) fn want_series(&mut self) -> Vec<Effect> {
-        let wanted: Vec<PathBuf> = match &self.runs.pinned {
-            Some(pinned) if !self.runs.marked.contains(pinned) => {
-                std::iter::once(pinned).chain(&self.runs.marked).cloned().collect()
-            }
-            _ => self.runs.marked.clone(),
-        };
+        let wanted = self.runs.drawn();
         if wanted.is_empty() && self.curves.others.is_empty() {
             return Vec::new();
         }

@@ -220,7 +220,7 @@ impl App {
             // Back to the grid.
         } else if self.search_in(focus).is_some() {
             self.search = None;
-            (self.logs.found, self.transcript.found) = (None, None);
+            (self.logs.found, self.transcript.found, self.patch.found) = (None, None, None);
         } else if self.filter_of(focus).is_some_and(|filter| !filter.is_empty()) {
             self.set_filter(focus, "");
         } else if focus == Pane::Patch && self.patch.line_mode.take().is_some() {
@@ -382,7 +382,7 @@ impl App {
 
     pub(in crate::tui) fn start_search(&mut self, pane: Pane, text: &str) {
         self.search = Pattern::of(text).map(|pattern| Search { pane, pattern, found: None });
-        (self.logs.found, self.transcript.found) = (None, None);
+        (self.logs.found, self.transcript.found, self.patch.found) = (None, None, None);
         self.go_to_match(true);
     }
 
@@ -390,6 +390,7 @@ impl App {
         let found = match self.search.as_ref().map(|search| search.pane) {
             Some(Pane::Logs) => self.search_logs(forward),
             Some(Pane::Transcript) => self.search_transcript(forward),
+            Some(Pane::Patch) => self.search_patch(forward),
             _ => None,
         };
         if let Some(search) = &mut self.search {

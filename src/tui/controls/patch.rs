@@ -3,13 +3,17 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use crate::domain::StageKind;
+use crate::text::DiffLine;
 use crate::tui::action::{Action, Spec, rows};
 use crate::tui::app::{App, Scroll};
 use crate::tui::controls::global::GlobalAction;
 use crate::tui::layout::Pane;
 use crate::tui::line_mode::{LineDoc, LineKey, LineMode};
 use crate::tui::msg::Effect;
-use crate::tui::patch_doc::{CONTEXT, PatchDoc, PatchKey, RowLayout, as_decided};
+use crate::tui::panes::stage_lines;
+use crate::tui::patch_doc::{CONTEXT, DocRow, PatchDoc, PatchKey, RowLayout, as_decided};
+use crate::tui::search::{step, text_of};
 use crate::tui::stages::Stage;
 use crate::tui::steer::UndoEntry;
 use crate::tui::theme::Role;
@@ -117,6 +121,8 @@ pub struct PatchView {
     /// Columns the diff had when last drawn.
     pub drawn_columns: Cell<u16>,
     pub ignore_whitespace: bool,
+    /// Line that a search went to: of the diff, or of the text of a stage.
+    pub found: Option<usize>,
     /// Single lines of the selected edit are chosen.
     pub line_mode: Option<LineMode>,
     pub undo: Vec<UndoEntry>,
@@ -170,8 +176,9 @@ impl App {
         self.patch.split = !self.patch.split;
         let columns = self.patch.drawn_columns.get();
         if self.patch.split && columns < SPLIT_FROM {
+            let zoom = self.press_for(Action::Global(GlobalAction::Zoom));
             let words =
-                format!("side by side from {SPLIT_FROM} columns on; here are {columns} (z gives more)");
+                format!("side by side from {SPLIT_FROM} columns on; here are {columns} ({zoom} gives more)");
             self.say(Role::Warn, words);
         }
     }
@@ -180,6 +187,53 @@ impl App {
     pub fn row_layout(&self) -> RowLayout {
         let split = self.patch.split && self.patch.drawn_columns.get() >= SPLIT_FROM;
         RowLayout { unfolded: self.patch.unfolded, split }
+    }
+
+    pub(in crate::tui) fn search_patch(&mut self, forward: bool) -> Option<(usize, usize)> {
+        if let Some(Stage::Between { epoch, kind }) = self.shown_stage() {
+            return self.search_stage(epoch, kind, forward);
+        }
+        let doc = self.patch_doc()?;
+        let pattern = &self.search.as_ref()?.pattern;
+        let holds = |line: &DiffLine| {
+            pattern.is_in(&line.parts.iter().map(|(_, text)| text.as_str()).collect::<String>())
+        };
+        let lines = doc.diff.lines.iter().enumerate();
+        let matches: Vec<usize> = lines.filter(|(_, line)| holds(line)).map(|(place, _)| place).collect();
+        let chosen = step(&matches, self.patch.found, forward)?;
+        let line = matches[chosen];
+        self.patch.line_mode = None;
+        let folded = |row| matches!(doc.rows(self.row_layout()).get(row), Some(DocRow::Fold(_)));
+        if doc.row_of(self.row_layout(), line).is_some_and(folded) {
+            self.patch.unfolded = true;
+        }
+        let row = doc.row_of(self.row_layout(), line)?;
+        self.go_to_found(line, row);
+        Some((chosen + 1, matches.len()))
+    }
+
+    fn search_stage(&mut self, epoch: u32, kind: StageKind, forward: bool) -> Option<(usize, usize)> {
+        let pattern = self.search.as_ref()?.pattern.clone();
+        let matches = |app: &App| -> Vec<usize> {
+            let lines = stage_lines(app, epoch, kind).into_iter().enumerate();
+            lines.filter(|(_, line)| pattern.is_in(&text_of(line))).map(|(place, _)| place).collect()
+        };
+        let mut found = matches(self);
+        if found.is_empty() && !self.patch.unfolded {
+            self.patch.unfolded = true;
+            found = matches(self);
+            self.patch.unfolded = !found.is_empty();
+        }
+        let chosen = step(&found, self.patch.found, forward)?;
+        self.go_to_found(found[chosen], found[chosen]);
+        Some((chosen + 1, found.len()))
+    }
+
+    /// A third of the view stays above it.
+    fn go_to_found(&mut self, line: usize, row: usize) {
+        self.patch.found = Some(line);
+        self.patch.anchor = Anchor::Free;
+        self.patch.scroll.top = row.saturating_sub(self.patch.scroll.extent.get().1 / 3);
     }
 
     /// The rollouts that speak for the selected edit.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::client::Listing;
 use crate::store::{Condition, Query, RunSummary};
+use crate::telemetry::SHELF;
 use crate::tui::action::{Action, Spec, always, rows};
 use crate::tui::app::{App, Link};
 use crate::tui::controls::global::GlobalAction;
@@ -14,6 +15,7 @@ use crate::tui::layout::Pane;
 use crate::tui::msg::{Dirty, Effect};
 use crate::tui::overlay::{Confirmed, Overlay};
 use crate::tui::services::Ask;
+use crate::tui::theme::Role;
 
 /// Between looks at the root: while all is read, while some runs are still unread, and after a failure.
 const LOOK_MS: u64 = 3_000;
@@ -153,6 +155,12 @@ impl RunsView {
         self.rows.get(*self.shown.get(self.cursor)?)
     }
 
+    /// Runs drawn over the curves: the baseline and what is marked.
+    pub fn drawn(&self) -> Vec<PathBuf> {
+        let unmarked = self.pinned.iter().filter(|pinned| !self.marked.contains(pinned));
+        unmarked.chain(&self.marked).cloned().collect()
+    }
+
     pub fn row_of(&self, path: &Path) -> Option<&Arc<RunSummary>> {
         self.rows.iter().find(|run| run.path == path)
     }
@@ -203,16 +211,35 @@ impl App {
             (RunsAction::Mark, Some(run)) => {
                 match self.runs.marked.iter().position(|marked| *marked == run) {
                     Some(at) => drop(self.runs.marked.remove(at)),
-                    None => self.runs.marked.push(run),
+                    None if self.may_draw(&run, self.runs.drawn().len()) => self.runs.marked.push(run),
+                    None => return Vec::new(),
                 }
                 self.move_in_runs(1);
             }
             (RunsAction::Pin, Some(run)) => {
-                self.runs.pinned = (self.runs.pinned.as_ref() != Some(&run)).then_some(run);
+                // The new baseline takes the place of the old one.
+                if self.runs.pinned.as_ref() == Some(&run) {
+                    self.runs.pinned = None;
+                } else if self.may_draw(&run, self.runs.marked.len()) {
+                    self.runs.pinned = Some(run);
+                }
             }
             (RunsAction::Open | RunsAction::Resume | RunsAction::Mark | RunsAction::Pin, None) => {}
         }
         Vec::new()
+    }
+
+    /// Whether another run may be drawn over the curves beside `others`; says why not.
+    fn may_draw(&mut self, run: &Path, others: usize) -> bool {
+        let may = others < SHELF || self.runs.drawn().iter().any(|drawn| drawn == run);
+        if !may {
+            let mark = self.press_for(Action::Runs(RunsAction::Mark));
+            self.say(
+                Role::Warn,
+                format!("{SHELF} runs are marked, no more fit: {mark} on one of them makes room"),
+            );
+        }
+        may
     }
 
     /// Attaches to another run; the one attached now goes on without this client.

@@ -49,7 +49,7 @@ impl App {
         drop(stages);
         self.stage = stage;
         self.rollouts.selected = None;
-        (self.patch.edit, self.patch.anchor) = (0, Anchor::Edit);
+        (self.patch.edit, self.patch.anchor, self.patch.found) = (0, Anchor::Edit, None);
         (self.gate.scroll.top, self.gate.selected) = (0, 0);
     }
 }

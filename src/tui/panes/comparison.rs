@@ -3,7 +3,9 @@
 use ratatui::layout::Rect;
 
 use super::{frame, placeholder};
+use crate::tui::action::Action;
 use crate::tui::app::App;
+use crate::tui::controls::global::GlobalAction;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, rows_of, span};
 use crate::tui::row_index::ResultRef;
@@ -13,7 +15,8 @@ pub fn draw(app: &App, pair: [ResultRef; 2], area: Rect, canvas: &mut Canvas<'_>
     let items = pair.map(|at| app.row_of(at).map_or(String::new(), |row| row.item.to_owned()));
     let what = if items[0] == items[1] { items[0].clone() } else { items.join(" and ") };
     let info = vec![span(Role::Text, what), span(Role::Dim, "  compared")];
-    let inner = frame(app, Pane::Transcript, area, canvas, info, &[span(Role::Dim, "esc back")]);
+    let back = format!("{} back", app.press_for(Action::Global(GlobalAction::Back)));
+    let inner = frame(app, Pane::Transcript, area, canvas, info, &[span(Role::Dim, back)]);
     let lines = app.side_by_side(pair, inner.width as usize);
     if lines.is_empty() {
         return placeholder(canvas, inner, &["No results to compare."]);

@@ -6,8 +6,10 @@ use super::{frame, placeholder, waiting_words};
 use crate::config::Effective;
 use crate::plain::count;
 use crate::text::{fit, sanitize_line};
+use crate::tui::action::Action;
 use crate::tui::app::App;
-use crate::tui::controls::config::{ConfigLine, Setting, shown};
+use crate::tui::controls::config::{ConfigAction, ConfigLine, Setting, shown};
+use crate::tui::controls::global::GlobalAction;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, window, wrap_spans};
 use crate::tui::theme::Role;
@@ -29,18 +31,23 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     }
     let inner = frame(app, Pane::Config, area, canvas, info, &draft_words(app));
     if !app.has_settings() {
-        let words =
-            if app.state.info.is_some() { "This journal holds no settings." } else { waiting_words(app) };
-        return placeholder(canvas, inner, &[words]);
+        let words = if app.state.info.is_some() {
+            "This journal holds no settings.".into()
+        } else {
+            waiting_words(app)
+        };
+        return placeholder(canvas, inner, &[&words]);
     }
     let lines = app.config_lines();
     if lines.is_empty() {
         let words = if view.filter.is_empty() {
-            "All settings are as they were at the launch; d shows them."
+            let diff = app.press_for(Action::Config(ConfigAction::Diff));
+            format!("All settings are as they were at the launch; {diff} shows them.")
         } else {
-            "No setting matches; esc clears the filter."
+            let back = app.press_for(Action::Global(GlobalAction::Back));
+            format!("No setting matches; {back} clears the filter.")
         };
-        return placeholder(canvas, inner, &[words]);
+        return placeholder(canvas, inner, &[&words]);
     }
     let told = if inner.height >= TOLD_FROM { TOLD_ROWS } else { 0 };
     let list = Rect { height: inner.height - told, ..inner };

@@ -5,7 +5,9 @@ use ratatui::layout::Rect;
 use super::chart::{self, overlay_look, place_words};
 use super::{frame, inside, placeholder, waiting_words};
 use crate::telemetry::{Axis, Mark};
+use crate::tui::action::Action;
 use crate::tui::app::App;
+use crate::tui::controls::global::GlobalAction;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, span, window};
 use crate::tui::theme::Role;
@@ -30,10 +32,15 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let right = if told { range_words(app, first, shown, charts.len()) } else { Vec::new() };
     let inner = frame(app, Pane::Curves, area, canvas, info, &right);
     if !begun {
-        return placeholder(canvas, inner, &[waiting_words(app)]);
+        return placeholder(canvas, inner, &[&waiting_words(app)]);
     }
     if charts.is_empty() {
-        return placeholder(canvas, inner, &["No chart has that in its name.", "esc shows all."]);
+        let back = app.press_for(Action::Global(GlobalAction::Back));
+        return placeholder(
+            canvas,
+            inner,
+            &["No chart has that in its name.", &format!("{back} shows all.")],
+        );
     }
     if body != inner {
         canvas.line(Rect { height: 1, ..inner }, &legend(app));

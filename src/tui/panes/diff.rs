@@ -6,12 +6,16 @@ use ratatui::layout::Rect;
 use super::gate::Lines;
 use crate::plain::count;
 use crate::text::{DiffLine, Grammars, Mark, Syntax};
+use crate::tui::action::Action;
 use crate::tui::app::App;
-use crate::tui::controls::patch::Anchor;
+use crate::tui::controls::patch::{Anchor, PatchAction};
+use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, fitted, rows_of, span, spans_width, wrap_spans};
 use crate::tui::patch_doc::{CONTEXT, DocRow, PatchDoc};
+use crate::tui::search::{Pattern, marked_in};
 use crate::tui::theme::Role;
 
+const UNFOLD: Action = Action::Patch(PatchAction::FoldContext);
 /// Columns of the line-number gutter.
 pub(super) const GUTTER: usize = 8;
 
@@ -22,6 +26,10 @@ struct Layout<'a> {
     columns: usize,
     /// The edit whose changes carry a bar.
     selected: Option<usize>,
+    /// What to press for lines that are not shown.
+    unfold: String,
+    /// What is searched for, and the line gone to.
+    search: Option<(&'a Pattern, Option<usize>)>,
 }
 
 pub(super) fn draw(
@@ -42,6 +50,8 @@ pub(super) fn draw(
         grammars: app.grammars.as_deref(),
         columns: area.width as usize,
         selected: Some(selected),
+        unfold: app.press_for(UNFOLD),
+        search: app.search_in(Pane::Patch).map(|search| (&search.pattern, app.patch.found)),
     };
     let doc_rows = doc.rows(app.row_layout());
     let height = |row: &DocRow| layout.lines(row).len();
@@ -68,14 +78,25 @@ pub(super) fn draw(
 
 /// All of a diff, for a text that holds it.
 pub(super) fn lines(app: &App, doc: &PatchDoc, columns: usize) -> Lines {
-    let layout = Layout { doc, grammars: app.grammars.as_deref(), columns, selected: None };
+    let layout = Layout {
+        doc,
+        grammars: app.grammars.as_deref(),
+        columns,
+        selected: None,
+        unfold: app.press_for(UNFOLD),
+        search: None,
+    };
     doc.rows(app.row_layout()).iter().flat_map(|row| layout.lines(row)).collect()
 }
 
 impl Layout<'_> {
     fn lines(&self, row: &DocRow) -> Lines {
         match row {
-            DocRow::Fold(lines) => vec![folded_words(lines.len())],
+            DocRow::Fold(lines) => {
+                let mut words = folded_words(lines.len());
+                words.extend([span(Role::Key, self.unfold.as_str()), span(Role::Faint, " shows them")]);
+                vec![words]
+            }
             DocRow::Line(line) => {
                 let shown = &self.doc.diff.lines[*line];
                 self.wrapped(*line, self.columns, shown.new.or(shown.old))
@@ -107,7 +128,11 @@ impl Layout<'_> {
         let mine = edits.zip(self.selected).is_some_and(|(edits, selected)| edits.contains(&selected));
         let bar = if mine { span(Role::Key, "▌") } else { span(Role::Faint, " ") };
         let syntax = self.grammars.map(|grammars| self.doc.syntax(grammars, line)).unwrap_or_default();
-        let pieces = wrap_spans(&painted(line, &syntax), columns.saturating_sub(GUTTER).max(1));
+        let mut spans = painted(line, &syntax);
+        if let Some((pattern, found)) = self.search {
+            spans = marked_in(&spans, pattern, found == Some(place));
+        }
+        let pieces = wrap_spans(&spans, columns.saturating_sub(GUTTER).max(1));
         let with_gutter = pieces.into_iter().enumerate().map(|(piece, spans)| {
             let mut out = vec![bar.clone()];
             out.extend(numbered(line.mark, number.filter(|_| piece == 0)));
@@ -128,11 +153,7 @@ pub(super) fn fitting(heights: impl Iterator<Item = usize>, room: usize) -> usiz
 }
 
 pub(super) fn folded_words(lines: usize) -> Vec<Span> {
-    vec![
-        span(Role::Faint, format!("{:GUTTER$}… {} · ", "", count(lines, "unchanged line"))),
-        span(Role::Key, "t"),
-        span(Role::Faint, " shows them"),
-    ]
+    vec![span(Role::Faint, format!("{:GUTTER$}… {} · ", "", count(lines, "unchanged line")))]
 }
 
 fn rule_words(app: &App, doc: &PatchDoc, unchanged: &str, selected: usize, width: u16) -> Vec<Span> {

@@ -7,7 +7,9 @@ use super::gate::Lines;
 use crate::optim::Choice;
 use crate::plain::count;
 use crate::text::Mark;
+use crate::tui::action::Action;
 use crate::tui::app::App;
+use crate::tui::controls::patch::PatchAction;
 use crate::tui::line_mode::{LineDoc, LineMode, LineRow, Taken};
 use crate::tui::paint::{Canvas, Span, rows_of, span, spans_width, wrap_spans};
 use crate::tui::theme::Role;
@@ -19,7 +21,7 @@ pub(super) fn draw(app: &App, mode: LineMode, doc: &LineDoc, area: Rect, canvas:
     let choice = app.line_choice(doc);
     let mut rows = rows_of(area);
     let Some(rule) = rows.next() else { return };
-    canvas.line(rule, &rule_words(doc, mode, &choice, rule.width));
+    canvas.line(rule, &rule_words(app, doc, mode, &choice, rule.width));
     let room = area.height as usize - 1;
     let at = doc.row_at(mode);
     let shown = |row: &LineRow| lines(doc, &choice, row, area.width as usize);
@@ -38,7 +40,7 @@ pub(super) fn draw(app: &App, mode: LineMode, doc: &LineDoc, area: Rect, canvas:
     }
 }
 
-fn rule_words(doc: &LineDoc, mode: LineMode, choice: &Choice, width: u16) -> Vec<Span> {
+fn rule_words(app: &App, doc: &LineDoc, mode: LineMode, choice: &Choice, width: u16) -> Vec<Span> {
     let groups = doc.lines.diff().groups.len();
     let mut words = vec![
         span(Role::Border, "── "),
@@ -54,8 +56,10 @@ fn rule_words(doc: &LineDoc, mode: LineMode, choice: &Choice, width: u16) -> Vec
             words.push(span(Role::Dim, format!("{n} of {} taken ", count(of, "line"))));
         }
     }
-    words.extend([span(Role::Key, " space"), span(Role::Dim, " mark  "), span(Role::Key, "V")]);
-    words.push(span(Role::Dim, " back "));
+    for (action, does) in [(PatchAction::Mark, " mark "), (PatchAction::Lines, " back ")] {
+        let keys = app.press_for(Action::Patch(action));
+        words.extend([span(Role::Key, format!(" {keys}")), span(Role::Dim, does)]);
+    }
     let rest = (width as usize).saturating_sub(spans_width(&words));
     words.push(span(Role::Border, "─".repeat(rest)));
     words
@@ -68,7 +72,7 @@ fn lines(doc: &LineDoc, choice: &Choice, row: &LineRow, columns: usize) -> Lines
         span(role, format!("{mark} "))
     };
     match row {
-        LineRow::Fold(lines) => vec![folded_words(lines.len())[..1].to_vec()],
+        LineRow::Fold(lines) => vec![folded_words(lines.len())],
         LineRow::Head(group) => {
             let range = diff.groups[*group].lines.clone();
             let n = |mark: Mark| diff.lines[range.clone()].iter().filter(|line| line.mark == mark).count();

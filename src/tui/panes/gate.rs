@@ -47,9 +47,10 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let history = History::of(app);
     let total = lines.len() + history.len();
     if total == 0 {
-        let words = if app.state.info.is_none() { waiting_words(app) } else { "Nothing is measured yet." };
+        let words =
+            if app.state.info.is_none() { waiting_words(app) } else { "Nothing is measured yet.".into() };
         app.gate.scroll.extent.set((0, 0));
-        return placeholder(canvas, inner, &[words]);
+        return placeholder(canvas, inner, &[&words]);
     }
     let visible = inner.height as usize;
     app.gate.scroll.extent.set((total, visible));

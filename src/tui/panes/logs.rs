@@ -35,7 +35,11 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let index = app.log_index();
     if index.len() == 0 {
         let narrowed = !view.filter.is_empty() || view.level != LogLevel::Debug;
-        return placeholder(canvas, inner, &[if narrowed { "Nothing matches." } else { waiting_words(app) }]);
+        return placeholder(
+            canvas,
+            inner,
+            &[&if narrowed { "Nothing matches.".into() } else { waiting_words(app) }],
+        );
     }
     let (_, top) = app.log_rows();
     let mut rows = rows_of(inner);

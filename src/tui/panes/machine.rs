@@ -53,10 +53,13 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let right: Vec<Span> = right.into_iter().filter(|(_, words)| !words.is_empty()).collect();
     let inner = frame(app, Pane::Machine, area, canvas, info, &right);
     let Some((_, sample)) = sample else {
-        let words =
-            if app.state.info.is_none() { waiting_words(app) } else { "Nothing has been sampled yet." };
+        let words = if app.state.info.is_none() {
+            waiting_words(app)
+        } else {
+            "Nothing has been sampled yet.".into()
+        };
         let more = "The host samples its machine while it works or is watched.";
-        let lines: &[&str] = if app.state.info.is_none() { &[words] } else { &[words, more] };
+        let lines: &[&str] = if app.state.info.is_none() { &[&words] } else { &[&words, more] };
         return placeholder(canvas, inner, lines);
     };
     let lines = lines(app, sample, host, inner.width as usize);

@@ -23,12 +23,15 @@ mod transcript;
 
 use ratatui::layout::Rect;
 
-use super::app::App;
-use super::app::Link;
+use super::action::Action;
+use super::app::{App, Link};
+use super::controls::global::GlobalAction;
+use super::controls::runs::RunsAction;
 use super::layout::{Class, Pane};
 use super::paint::{Canvas, Span, span, spans_width};
 use super::theme::Role;
 
+pub use stage::stage_lines;
 pub use steps::{action_mark, verdict_mark};
 
 pub fn draw(app: &App, pane: Pane, area: Rect, canvas: &mut Canvas<'_>) {
@@ -133,11 +136,16 @@ fn placeholder(canvas: &mut Canvas<'_>, area: Rect, lines: &[&str]) {
 }
 
 /// The words for a run of which nothing is known yet.
-fn waiting_words(app: &App) -> &'static str {
-    match app.link {
-        Link::Unattached => "No run is attached: 1 lists them, enter attaches.",
+fn waiting_words(app: &App) -> String {
+    let words = match app.link {
+        Link::Unattached => {
+            let [list, attach] = [Action::Global(GlobalAction::GoRuns), Action::Runs(RunsAction::Open)]
+                .map(|action| app.press_for(action));
+            return format!("No run is attached: {list} lists them, {attach} attaches.");
+        }
         Link::Connecting => "Connecting to the run's host…",
         _ if app.loading() => "Reading the journal…",
         Link::Up | Link::Lost { .. } => "The run has not begun.",
-    }
+    };
+    words.to_owned()
 }

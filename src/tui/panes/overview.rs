@@ -7,7 +7,10 @@ use crate::domain::Origin;
 use crate::event::{Client, EndStatus, LogLevel, RunInfo, RunStatus, WatchRole};
 use crate::plain::{count, duration, score, signed, tokens};
 use crate::text::fit;
+use crate::tui::action::Action;
 use crate::tui::app::{App, Link};
+use crate::tui::controls::config::ConfigAction;
+use crate::tui::controls::global::GlobalAction;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, wrap_spans};
 use crate::tui::theme::Role;
@@ -33,7 +36,7 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let inner = frame(app, Pane::Overview, area, canvas, Vec::new(), &right);
     let Some(info) = &app.state.info else {
         app.overview.scroll.extent.set((0, 0));
-        return placeholder(canvas, inner, &[waiting_words(app)]);
+        return placeholder(canvas, inner, &[&waiting_words(app)]);
     };
     let blocks = blocks(app, info);
     if inner.width < WIDE {
@@ -175,7 +178,12 @@ fn clients(app: &App) -> Vec<Span> {
         WatchRole::Steer => "steers",
         WatchRole::Watch => "watches",
     };
-    let mine = if app.identity.read_only { "this one only watches (gs steers)" } else { "this one steers" };
+    let mine = match app.identity.read_only {
+        true => {
+            format!("this one only watches ({} steers)", app.press_for(Action::Global(GlobalAction::Steer)))
+        }
+        false => "this one steers".to_owned(),
+    };
     let mut out = vec![text(mine)];
     // One of them is this client.
     let mut seen = false;
@@ -276,9 +284,12 @@ fn models(app: &App, info: &RunInfo) -> Vec<(&'static str, Vec<Span>)> {
         rows.push(("speed", vec![text(format!("{rate:.1} tok/s")), dim(format!(" {note}"))]));
     }
     if !app.state.settings.is_empty() {
+        let keys = [Action::Global(GlobalAction::GoConfig), Action::Config(ConfigAction::Diff)];
+        let [pane, diff] = keys.map(|action| app.press_for(action));
+        let changes = count(app.state.settings.len(), "change");
         rows.push((
             "settings",
-            vec![span(Role::Key, count(app.state.settings.len(), "change")), dim(" since the launch (9, d)")],
+            vec![span(Role::Key, changes), dim(format!(" since the launch ({pane}, {diff})"))],
         ));
     }
     rows

@@ -25,13 +25,16 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         let inner = frame(app, Pane::Patch, area, canvas, Vec::new(), &[]);
         return match app.shown_step() {
             Some(step) => proposing(app, step, inner, canvas),
-            None => placeholder(canvas, inner, &[waiting_words(app)]),
+            None => placeholder(canvas, inner, &[&waiting_words(app)]),
         };
     };
     let Some(review) = &step.review else { return };
     let proposed = count(review.edits.len(), review_mode(review).noun());
     let mut info = vec![span(Role::Dim, format!("step {}  {proposed}", step.at.step))];
     info.extend(standing_counts(&doc));
+    if let Some(search) = app.search_in(Pane::Patch) {
+        info.extend([span(Role::Text, "  "), search.label()]);
+    }
     let inner = frame(app, Pane::Patch, area, canvas, info, &status(app, review));
     if review.edits.is_empty() {
         return placeholder(canvas, inner, &["This step proposed no edit."]);

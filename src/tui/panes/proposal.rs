@@ -5,7 +5,9 @@ use crate::domain::{Decision, EditOp, SourceType, UpdateMode};
 use crate::event::{ReviewEdit, ReviewState, StepState};
 use crate::plain::{appendix_words, budget_words, count};
 use crate::text::{sanitize, wrap};
+use crate::tui::action::Action;
 use crate::tui::app::App;
+use crate::tui::controls::patch::PatchAction;
 use crate::tui::paint::{span, wrap_spans};
 use crate::tui::patch_doc::{PatchDoc, Standing, as_decided, review_mode};
 use crate::tui::theme::Role;
@@ -33,7 +35,9 @@ pub(super) fn lines(
         lines.extend(wrap_spans(&[span(Role::Warn, words)], columns));
     }
     if let Standing::Partly { taken, of } = doc.standings[selected] {
-        let words = format!("accepted in part: {taken} of {}, V shows which", count(of, "changed line"));
+        let lines_key = app.press_for(Action::Patch(PatchAction::Lines));
+        let of = count(of, "changed line");
+        let words = format!("accepted in part: {taken} of {of}, {lines_key} shows which");
         lines.push(vec![span(Role::Good, words)]);
     } else if doc.standings[selected] == Standing::Amended {
         lines.push(vec![span(Role::Good, "edited by hand, accepted as amended")]);

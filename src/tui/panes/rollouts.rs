@@ -5,7 +5,9 @@ use ratatui::layout::Rect;
 use super::{below, placeholder, titled, waiting_words};
 use crate::plain::tokens;
 use crate::text::{fit, sanitize, sanitize_line, truncate};
+use crate::tui::action::Action;
 use crate::tui::app::App;
+use crate::tui::controls::global::GlobalAction;
 use crate::tui::layout::Pane;
 use crate::tui::live::{CallPhase, LiveCall};
 use crate::tui::paint::{Canvas, Span, rows_of, span, window, wrap_spans};
@@ -51,11 +53,14 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         let narrowed = view.failures_only || !view.filter.is_empty() || view.only.is_some();
         let words = match app.shown_stage() {
             None => waiting_words(app),
-            Some(_) if view.only.is_some() => "Those rollouts are not of this stage. esc goes back.",
-            Some(_) if narrowed => "Nothing matches.",
-            Some(_) => "No rollout yet.",
+            Some(_) if view.only.is_some() => {
+                let back = app.press_for(Action::Global(GlobalAction::Back));
+                format!("Those rollouts are not of this stage. {back} goes back.")
+            }
+            Some(_) if narrowed => "Nothing matches.".into(),
+            Some(_) => "No rollout yet.".into(),
         };
-        return placeholder(canvas, inner, &[words]);
+        return placeholder(canvas, inner, &[&words]);
     }
     if grouped {
         let counts = wrap_spans(&per_group(&tallies), inner.width as usize);

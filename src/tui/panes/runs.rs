@@ -6,8 +6,10 @@ use super::{frame, placeholder};
 use crate::plain::{count, signed, tokens};
 use crate::store::{Condition, RunSummary};
 use crate::text::{fit, sanitize_line};
+use crate::tui::action::Action;
 use crate::tui::app::App;
-use crate::tui::controls::runs::{Sort, tokens_of};
+use crate::tui::controls::global::GlobalAction;
+use crate::tui::controls::runs::{RunsAction, Sort, tokens_of};
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, spans_width, window, wrap_spans};
 use crate::tui::theme::Role;
@@ -39,7 +41,7 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let used = rows.next().map_or(inner.height, |row| row.y - inner.y);
     let inner = Rect { y: inner.y + used, height: inner.height - used, ..inner };
     if view.shown.is_empty() {
-        return placeholder(canvas, inner, &nothing(app));
+        return placeholder(canvas, inner, &nothing(app).each_ref().map(String::as_str));
     }
     let told = if inner.height >= TOLD_FROM { TOLD_ROWS } else { 0 };
     let table = Rect { height: inner.height - told, ..inner };
@@ -52,15 +54,20 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn nothing(app: &App) -> [&str; 2] {
+fn nothing(app: &App) -> [String; 2] {
     let view = &app.runs;
     match &view.fault {
-        Some(fault) => [fault.as_str(), ""],
-        None if !view.heard => ["Looking for runs…", ""],
+        Some(fault) => [fault.clone(), String::new()],
+        None if !view.heard => ["Looking for runs…".to_owned(), String::new()],
         None if view.rows.is_empty() => {
-            ["No runs here yet.", "c starts one; `planish run CONFIG` does it from a shell."]
+            let new = app.press_for(Action::Runs(RunsAction::New));
+            let how = format!("{new} starts one; `planish run CONFIG` does it from a shell.");
+            ["No runs here yet.".to_owned(), how]
         }
-        None => ["No run matches the filter.", "esc clears it."],
+        None => {
+            let back = app.press_for(Action::Global(GlobalAction::Back));
+            ["No run matches the filter.".to_owned(), format!("{back} clears it.")]
+        }
     }
 }
 

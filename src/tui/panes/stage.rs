@@ -17,6 +17,7 @@ use crate::tui::app::App;
 use crate::tui::controls::patch::Anchor;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, rows_of, span, wrap_spans};
+use crate::tui::search::marked_in;
 use crate::tui::theme::Role;
 
 /// Most of one text that is laid out; the run folder has all of it.
@@ -30,8 +31,13 @@ const CATEGORIES: [PairCategory; 4] = [
 ];
 
 pub fn draw(app: &App, epoch: u32, kind: StageKind, area: Rect, canvas: &mut Canvas<'_>) {
-    let info = vec![span(Role::Dim, app.stage_name())];
+    let mut info = vec![span(Role::Dim, app.stage_name())];
+    let search = app.search_in(Pane::Patch);
+    if let Some(search) = search {
+        info.extend([span(Role::Text, "  "), search.label()]);
+    }
     let inner = frame(app, Pane::Patch, area, canvas, info, &[]);
+    app.patch.drawn_columns.set(inner.width);
     let Some((index, done)) = app.found(epoch, kind) else {
         let words = match app.ended() {
             true => "The run ended before this stage was done.",
@@ -48,9 +54,22 @@ pub fn draw(app: &App, epoch: u32, kind: StageKind, area: Rect, canvas: &mut Can
         Anchor::Edit | Anchor::Group(_) => 0,
     };
     app.patch.drawn_top.set(top);
-    for (row, line) in rows_of(inner).zip(&lines[top..]) {
-        canvas.line(row, line);
+    for (row, (place, line)) in rows_of(inner).zip(lines.iter().enumerate().skip(top)) {
+        match search {
+            Some(search) => {
+                let here = app.patch.found == Some(place);
+                canvas.line(row, &marked_in(line, &search.pattern, here));
+            }
+            None => drop(canvas.line(row, line)),
+        }
     }
+}
+
+/// All lines of a finished stage, as they were laid out last.
+pub fn stage_lines(app: &App, epoch: u32, kind: StageKind) -> Lines {
+    let found = app.found(epoch, kind);
+    let columns = app.patch.drawn_columns.get() as usize;
+    found.map_or_else(Lines::new, |(index, done)| content(app, index, done, columns))
 }
 
 fn content(app: &App, index: usize, done: &StageState, columns: usize) -> Lines {

@@ -31,7 +31,7 @@ pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let inner = frame(app, Pane::Steps, area, canvas, Vec::new(), &right);
     let stages = app.stages();
     if stages.is_empty() {
-        return placeholder(canvas, inner, &[waiting_words(app)]);
+        return placeholder(canvas, inner, &[&waiting_words(app)]);
     }
     let mut rows = rows_of(inner);
     let Some(head) = rows.next() else { return };
