@@ -263,15 +263,18 @@ impl Workbench {
     }
 
     /// Pictures have all the colours of the theme, whatever the terminal shows.
-    fn export(&self, what: Export) {
+    fn export(&mut self, what: Export) {
         let make = making(&self.app, &self.themes.full, what);
         let (folder, at) = (self.app.export_folder(), now_ms());
-        self.aside(move || {
+        let news = self.news.0.clone();
+        self.exports.spawn_blocking(move || {
             let written = make().and_then(|bytes| write_new(&folder, what, at, &bytes));
-            News::of(match written {
+            let said = match written {
                 Ok(path) => Msg::Said(Role::Good, format!("written: {}", path.display())),
                 Err(error) => Msg::Said(Role::Bad, format!("not exported: {error}")),
-            })
+            };
+            // A loop that has ended needs no answer.
+            drop(news.blocking_send(News::of(said)));
         });
     }
 

@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use ratatui::crossterm::event::{Event as Input, EventStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::app::{App, Identity};
 use super::colour::Depth;
@@ -112,6 +112,7 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
         grammars_asked: false,
         news,
         signals: Signals::listen()?,
+        exports: JoinSet::new(),
         waiting: VecDeque::new(),
         exit: None,
     };
@@ -122,6 +123,10 @@ pub async fn run(connection: Option<Connection>, options: Options) -> anyhow::Re
     let exit = workbench.work(questions).await;
     // A terminal that is gone needs no restoring and nobody to tell.
     let _ = workbench.terminal.restore();
+    // A file that is being written is written; who still has something to say finds nobody.
+    let Workbench { mut exports, news, .. } = workbench;
+    drop(news);
+    while exports.join_next().await.is_some() {}
     Ok(exit)
 }
 
@@ -154,6 +159,8 @@ pub(super) struct Workbench {
     /// What tasks of this loop have to say.
     pub news: (mpsc::Sender<News>, mpsc::Receiver<News>),
     pub signals: Signals,
+    /// Files that are being written.
+    pub exports: JoinSet<()>,
     /// What the app asked and was not carried out yet.
     pub waiting: VecDeque<Effect>,
     pub exit: Option<Exit>,

@@ -68,6 +68,7 @@ fn bench() -> Bench {
         grammars_asked: false,
         news: mpsc::channel(NEWS),
         signals: Signals { terminate: unused(), hangup: unused(), interrupt: unused(), stop: unused() },
+        exports: JoinSet::new(),
         waiting: VecDeque::new(),
         exit: None,
     };

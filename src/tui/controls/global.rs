@@ -108,7 +108,7 @@ pub const ACTIONS: &[Spec] = rows! { Global GlobalAction:
     Theme         "view.theme"           "theme"     ["g t"]            None, false, always, "choose the colours";
     Mouse         "view.mouse"           "mouse"     ["M"]              None, false, always, "mouse on or off";
     Page          "view.page"            "pager"     ["o"]              None, false, always, "open what is shown in $PAGER";
-    Export        "view.export"          "export"    ["E"]              None, false, always, "write the screen, the pane or the curves to a file: text, SVG, PNG, CSV";
+    Export        "view.export"          "export"    ["E"]              None, false, always, "write screen, pane or curves to a file: text, SVG, PNG, CSV";
     Count         "app.count"            "count"     ["#"]              None, false, always, "digits, then a motion: do it that often";
     Repaint       "app.repaint"          "repaint"   ["ctrl-l"]         None, false, always, "repaint the screen";
     Suspend       "app.suspend"          "suspend"   ["ctrl-z"]         None, false, always, "suspend the client";
