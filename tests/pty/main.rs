@@ -184,7 +184,7 @@ async fn the_workbench_without_a_run_starts_one_by_its_form() {
     terminal.send("\u{13}");
     terminal.wait_for("END  completed");
     terminal.send("1");
-    terminal.wait_for("done · attached");
+    terminal.wait_for("completed · attached");
     terminal.send("q");
     assert_eq!(terminal.wait().0, 0);
     let listed = place.planish(&["ls", "--json", "name:one", "status:done"]).json();
