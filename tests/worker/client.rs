@@ -59,7 +59,7 @@ async fn a_killed_worker_is_reported_restarted_and_asked_again() {
             retries.lock().unwrap().push(path);
         }
         Live::CallStarted { .. } | Live::CallFinished { .. } => {}
-        other @ Live::Throughput { .. } => panic!("{other:?}"),
+        other @ (Live::Throughput { .. } | Live::Machine(_)) => panic!("{other:?}"),
     });
     let disturbed = join_all(calls.iter().map(|call| model.chat(call, &live))).await;
     for (undisturbed, disturbed) in undisturbed.iter().zip(&disturbed) {
