@@ -6,6 +6,7 @@ mod fold;
 mod glance;
 mod interventions;
 mod kind;
+mod measurement;
 mod rescore;
 mod state;
 mod takeover;
@@ -13,10 +14,8 @@ mod wire;
 
 pub use codec::{FORMAT_VERSION, Record, Tail, decode_line, encode_line, scan, scan_after};
 pub use interventions::{Overruling, OverrulingOutcome, Retune, at_a_boundary};
-pub use kind::{
-    EndStatus, EvalPurpose, Event, ItemResult, LastOutcome, LogLevel, Ranking, RejectedEdit, RunPlan,
-    TestOutcome,
-};
+pub use kind::{EndStatus, Event, LogLevel, Ranking, RejectedEdit, RunPlan};
+pub use measurement::{EvalPurpose, ItemResult, LastOutcome, TestOutcome};
 pub use rescore::Rescore;
 pub use state::{
     Analysis, BatchProbe, EvalOwner, EvalState, LogLine, ReviewEdit, ReviewState, RunInfo, RunState,

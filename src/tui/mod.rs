@@ -16,6 +16,7 @@ mod form;
 mod form_view;
 mod frames;
 mod header;
+mod hearing;
 mod help;
 mod input;
 mod item_table;
