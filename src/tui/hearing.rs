@@ -23,10 +23,14 @@ impl App {
             ClientEvent::Line(line) => return self.host_line(line),
             ClientEvent::Lost(reason) => {
                 self.live.forget_calls();
-                let since = match self.link {
-                    Link::Lost { since, .. } => since,
+                let since = match &self.link {
+                    Link::Lost { since, .. } => *since,
                     Link::Unattached | Link::Connecting | Link::Up => self.now,
                 };
+                // The header only has room for how long; what to do about it is in the reason.
+                if !matches!(&self.link, Link::Lost { reason: told, .. } if *told == reason) {
+                    self.say(Role::Warn, reason.clone());
+                }
                 self.link = Link::Lost { reason, since };
             }
             ClientEvent::Recording => self.recording = true,

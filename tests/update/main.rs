@@ -621,3 +621,15 @@ fn a_decision_on_a_closed_review_is_not_sent() {
     assert_eq!(key(&mut app, KeyCode::Enter), []);
     assert!(app.toast.unwrap().text.contains("closed"));
 }
+
+#[test]
+fn a_lost_link_says_what_would_bring_it_back_once() {
+    let mut app = played(SIZE, &fixture::reviewing());
+    let lost =
+        || Msg::Client(ClientEvent::Lost("no host serves this run; `planish resume x` continues it".into()));
+    app.update(lost());
+    assert!(text(&app).lines().last().unwrap().contains("planish resume x"), "{}", text(&app));
+    press(&mut app, "j");
+    app.update(lost());
+    assert_eq!(app.toast, None, "the same reason is not told again");
+}

@@ -143,6 +143,9 @@ fn edit_list(
     canvas: &mut Canvas<'_>,
 ) {
     let first = window(selected, review.edits.len(), area.height as usize);
+    let rollouts = app
+        .shown_step()
+        .map_or(0, |step| step.record.as_ref().map_or(step.rollouts.len(), |record| record.rollout_n));
     for (row, (index, slot)) in rows_of(area).zip(review.edits.iter().enumerate().skip(first)) {
         let (mark, role) = match app.is_pending(at, index) {
             true => ("[⋯]", Role::Dim),
@@ -165,7 +168,9 @@ fn edit_list(
             right.push(span(role, format!("{}  ", priority.name())));
         }
         let n = slot.edit.support_count;
-        right.push(span(Role::Dim, format!("{n:>2} for")));
+        // Without the rollouts of the step the number stands alone.
+        let support = if rollouts == 0 { format!("{n:>2}") } else { format!("{n:>2} of {rollouts}") };
+        right.push(span(Role::Dim, support));
         let room = (row.width as usize).saturating_sub(spans_width(&right) + 1) as u16;
         canvas.line_right(row, &right);
         let cursor = if index == selected { span(Role::Key, "▸ ") } else { span(Role::Text, "  ") };
