@@ -36,6 +36,25 @@ impl EvalPurpose {
         matches!(self, Self::LongitudinalPrev | Self::LongitudinalCurr | Self::DeepProbe)
     }
 
+    /// Measures on the selection split.
+    pub fn on_selection_items(self) -> bool {
+        match self {
+            Self::Baseline
+            | Self::Candidate
+            | Self::Rescore
+            | Self::RescoreBest
+            | Self::SlowCandidate
+            | Self::MetaReflectCandidate
+            | Self::FinalSelection => true,
+            Self::LongitudinalPrev
+            | Self::LongitudinalCurr
+            | Self::DeepProbe
+            | Self::TestBase
+            | Self::TestBest
+            | Self::TestFinal => false,
+        }
+    }
+
     /// Measures a candidate for a verdict.
     pub fn is_candidate(self) -> bool {
         matches!(self, Self::Candidate | Self::SlowCandidate | Self::MetaReflectCandidate)

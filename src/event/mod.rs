@@ -1,6 +1,7 @@
 //! The run's one truth: past-tense events, their JSON-lines codec, the fold into [`RunState`], and the lines
 //! that cross the socket. Nothing here does IO.
 
+mod batch_path;
 mod codec;
 mod fold;
 mod glance;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::describe::{interval, score, signed};
 use super::table::{left, right, text_table};
-use crate::event::{EvalPurpose, EvalState, RunState};
+use crate::event::{EvalState, RunState};
 use crate::gate::{PairedGain, paired_gain, wilson_interval};
 
 /// Longest value of a setting in the table.
@@ -45,22 +45,7 @@ fn rows<'a>(runs: &[(&'a str, &'a RunState)]) -> Vec<Row<'a>> {
 /// Hard scores by item of the last whole measurement of a skill on the selection items.
 fn scores<'a>(state: &'a RunState, hash: &str) -> HashMap<&'a str, f64> {
     let of_skill = |eval: &&EvalState| {
-        let on_selection = match eval.purpose {
-            EvalPurpose::Baseline
-            | EvalPurpose::Candidate
-            | EvalPurpose::Rescore
-            | EvalPurpose::RescoreBest
-            | EvalPurpose::SlowCandidate
-            | EvalPurpose::MetaReflectCandidate
-            | EvalPurpose::FinalSelection => true,
-            EvalPurpose::LongitudinalPrev
-            | EvalPurpose::LongitudinalCurr
-            | EvalPurpose::DeepProbe
-            | EvalPurpose::TestBase
-            | EvalPurpose::TestBest
-            | EvalPurpose::TestFinal => false,
-        };
-        on_selection
+        eval.purpose.on_selection_items()
             && eval.skill_hash == hash
             && eval.score.as_ref().is_some_and(|score| score.done == score.n)
     };

@@ -87,21 +87,8 @@ fn earlier(state: &RunState) -> Option<&Continued> {
 
 /// Selection score of a skill, where all of the split was measured: the last measurement counts.
 fn selection_score<'a>(state: &'a RunState, hash: &str) -> Option<&'a GateScore> {
-    let on_selection = |eval: &&EvalState| match eval.purpose {
-        EvalPurpose::Baseline
-        | EvalPurpose::Candidate
-        | EvalPurpose::Rescore
-        | EvalPurpose::RescoreBest
-        | EvalPurpose::SlowCandidate
-        | EvalPurpose::MetaReflectCandidate
-        | EvalPurpose::FinalSelection => eval.skill_hash == hash && !eval.curtailed,
-        EvalPurpose::LongitudinalPrev
-        | EvalPurpose::LongitudinalCurr
-        | EvalPurpose::DeepProbe
-        | EvalPurpose::TestBase
-        | EvalPurpose::TestBest
-        | EvalPurpose::TestFinal => false,
-    };
+    let on_selection =
+        |eval: &&EvalState| eval.purpose.on_selection_items() && eval.skill_hash == hash && !eval.curtailed;
     let evals = state.eval_order.iter().rev().filter_map(|eval| state.evals.get(eval));
     evals.filter(on_selection).find_map(|eval| eval.score.as_ref())
 }
