@@ -39,6 +39,9 @@ pub struct ModelConfig {
     pub backend: BackendLabel,
     pub target: RoleConfig,
     pub optimizer: RoleConfig,
+    /// Needed by environments that have replies judged by a model.
+    #[serde(skip)]
+    pub judge: RoleConfig,
     /// Worker command; empty: `planish-torch` beside the `planish` binary, else on PATH.
     pub worker_command: Vec<String>,
     /// GGUF file for `local`; empty: the demo model under `$PLANISH_HOME`.
@@ -82,6 +85,7 @@ impl Default for ModelConfig {
             backend: BackendLabel::None,
             target: RoleConfig::default(),
             optimizer: RoleConfig::default(),
+            judge: RoleConfig::default(),
             worker_command: Vec::new(),
             model_file: String::new(),
             worker_threads: 0,

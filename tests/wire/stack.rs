@@ -198,8 +198,7 @@ impl ChatModel for FakeLocal {
         _live: &'a LiveSink,
     ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
         let usage = Usage { calls: 1, prompt_tokens: 2, completion_tokens: 0, ..Usage::default() };
-        let reply =
-            ChatReply { text: String::new(), finish: FinishReason::Stop, usage, ms: 1, request_id: None };
+        let reply = ChatReply::of_text("", FinishReason::Stop, usage, 1);
         Box::pin(async move { Ok(reply) })
     }
 }
