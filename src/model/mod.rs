@@ -1,35 +1,50 @@
 //! Access to language models: one trait, its implementations, and what stands between them and the engine
 //! (record and replay, budget, retries, redaction).
 
+mod address;
 mod attempt;
 mod budget;
-mod completion;
 mod dialect;
+mod dialects;
 mod dials;
 pub mod edit_search;
+mod error_body;
 mod http;
+mod label;
+mod lessons;
 pub mod local;
 mod login;
 pub mod mock;
 mod patience;
+mod receive;
 mod record;
 mod redact;
 mod retry;
+mod rungs;
 mod sse;
 mod stack;
+mod verdict;
+mod wire;
 pub mod worker_protocol;
 
 pub use attempt::{Endpoint, Fault, FaultKind};
 pub use budget::{Budget, Metered, Reservation};
-pub use dialect::{Api, AuthStyle, Dialect, TokenField};
+pub use dialect::{
+    Api, AuthStyle, Dialect, DialectKey, Feature, Paths, ReplayReasoning, SystemRole, ThinkingStyle,
+    TokenField,
+};
+pub use dialects::{DialectError, Dialects};
 pub use dials::{Dials, Limits};
-pub use http::{HttpEndpoint, HttpSettings, HttpSetupError, MAX_REPLY_BYTES};
+pub use http::{HttpEndpoint, HttpSettings, HttpSetupError};
+pub use lessons::{Lessons, Notice};
 pub use login::{ApiKey, Login, TokenSource};
 pub use patience::Patient;
+pub use receive::MAX_REPLY_BYTES;
 pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;
 pub use stack::{LocalBackend, ModelStack, SetupError, StackParts};
+pub use wire::{ThinkingError, ThinkingMode};
 
 use std::sync::Arc;
 
@@ -73,7 +88,7 @@ pub trait Likelihood: Send + Sync {
 pub enum ModelError {
     #[error("authentication failed at {host}: {message}; check {remedy}")]
     Authentication { host: String, message: String, remedy: String },
-    #[error("{host} refused the call with status {status}: {message}")]
+    #[error("{}", refused(.host, *.status, .message))]
     Refused { host: String, status: u16, message: String },
     #[error("no reply from {host} after {attempts} attempts: {message}")]
     NoReply { host: String, attempts: u32, message: String },
@@ -90,6 +105,14 @@ pub enum ModelError {
     Prompt { message: String },
     #[error("cancelled")]
     Cancelled,
+}
+
+/// A status of 0 stands for a call that this side did not make.
+fn refused(host: &str, status: u16, message: &str) -> String {
+    match status {
+        0 => format!("the call cannot be put to {host}: {message}"),
+        _ => format!("{host} refused the call with status {status}: {message}"),
+    }
 }
 
 impl ModelError {

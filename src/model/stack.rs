@@ -10,9 +10,9 @@ use secrecy::ExposeSecret;
 use super::dials::seconds;
 use super::edit_search::EditSearch;
 use super::{
-    Api, ApiKey, AuthStyle, Budget, CallStore, ChatModel, Dialect, Dials, HttpEndpoint, HttpSettings,
-    HttpSetupError, Likelihood, LiveSink, Login, Metered, ModelError, Patient, Recorded, Redactor, Replay,
-    RetryPolicy, TokenField,
+    Api, ApiKey, Budget, CallStore, ChatModel, Dialect, DialectError, Dialects, Dials, HttpEndpoint,
+    HttpSettings, HttpSetupError, Likelihood, LiveSink, Login, Metered, ModelError, Patient, Recorded,
+    Redactor, Replay, RetryPolicy,
 };
 use crate::config::{Backend, ModelConfig, RoleConfig};
 use crate::domain::{ChatReply, ChatRequest, Delivery, Role};
@@ -74,6 +74,8 @@ pub enum SetupError {
         "model.{role}.backend = \"{backend}\" is not part of this version; use openai_chat with the address of a server, or local"
     )]
     NotInThisVersion { role: &'static str, backend: &'static str },
+    #[error("model.dialects: {0}")]
+    Dialects(DialectError),
     #[error("model.replay_from: {0}")]
     Replay(ModelError),
     #[error(transparent)]
@@ -191,29 +193,17 @@ impl StackParts<'_> {
             return Err(SetupError::Missing { role, key: "model", remedy });
         }
         let models = self.config;
-        // The vendor's own API refuses `max_tokens` for newer models; most other servers know only that.
-        let token_field = match config.base_url.contains("//api.openai.com") {
-            true => TokenField::MaxCompletionTokens,
-            false => TokenField::MaxTokens,
-        };
-        let dialect = Dialect {
-            name: "openai_compatible".into(),
-            api: Api::Chat,
-            base_url: String::new(),
-            hosts: Vec::new(),
-            auth: AuthStyle::Bearer,
-            key_env: String::new(),
-            token_field,
-        };
+        let table = Dialects::built_in().map_err(SetupError::Dialects)?;
+        let address = config.base_url.as_str();
+        let dialect = table.for_address(address).filter(|row| row.api == Api::Chat);
+        let dialect = dialect.cloned().unwrap_or_else(|| Dialect::plain("openai_compatible"));
+        let login = key.map_or(Login::None, Login::Key);
         Ok(HttpSettings {
-            dialect,
-            base_url: config.base_url.clone(),
-            model: config.model.clone(),
-            login: key.map_or(Login::None, Login::Key),
             stream: config.stream,
             effort: models.reasoning.reasoning_effort,
             rewrite_effort: models.reasoning.rewrite_reasoning_effort,
             connect_timeout: seconds(models.connect_timeout_s),
+            ..HttpSettings::new(dialect, address, config.model.as_str(), login)
         })
     }
 
