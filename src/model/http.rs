@@ -1,7 +1,7 @@
 //! A server that speaks one of the dialects over HTTP as an [`Endpoint`]: one attempt and its timeouts. Must not read
 //! configuration, environment variables or files, and must not retry.
 
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::StreamExt;
@@ -16,11 +16,12 @@ use super::completion::{Piece, request_body};
 use super::dialect::Dialect;
 use super::dials::Dials;
 use super::login::Login;
+use super::rates::RateHint;
 use super::redact::Redactor;
 use super::retry::{judge_answer, status_in_error};
 use super::sse::SseReader;
 use crate::config::Effort;
-use crate::domain::{ChatReply, ChatRequest, FinishReason, Usage};
+use crate::domain::{ChatReply, ChatRequest, FinishReason, Usage, fingerprint};
 use crate::event::Live;
 
 /// Largest body, event or reply text that is read.
@@ -72,6 +73,8 @@ pub struct HttpEndpoint {
     label: String,
     redactor: Arc<Redactor>,
     dials: Arc<Dials>,
+    /// The server's last word on its limits, until it is taken.
+    rates: Mutex<Option<RateHint>>,
 }
 
 impl HttpEndpoint {
@@ -105,7 +108,8 @@ impl HttpEndpoint {
             }
         }
         let base = settings.base_url.trim_end_matches('/').to_owned();
-        Ok(Self { client, settings, base, host: address.host, label, redactor, dials })
+        let rates = Mutex::new(None);
+        Ok(Self { client, settings, base, host: address.host, label, redactor, dials, rates })
     }
 
     async fn send(&self, request: &ChatRequest, live: &LiveSink) -> Result<ChatReply, Fault> {
@@ -120,9 +124,15 @@ impl HttpEndpoint {
         let url = format!("{}/{endpoint}", self.base);
         let accept = if settings.stream { "text/event-stream" } else { "application/json" };
         let response = self.client.post(url).header(ACCEPT, accept).body(body.to_string()).send().await;
-        let response = response.map_err(|error| Fault::temporary(describe(&error)))?;
+        let response = response.map_err(|error| {
+            let fault = Fault::temporary(describe(&error));
+            if error.is_connect() { fault.unbilled() } else { fault }
+        })?;
         let status = response.status().as_u16();
         let headers = response.headers().clone();
+        if let Some(hint) = RateHint::read(&headers, SystemTime::now()) {
+            *self.rates.lock().unwrap_or_else(PoisonError::into_inner) = Some(hint);
+        }
         if status != 200 {
             let body = self.read_body(response, MAX_ERROR_BYTES, true).await.unwrap_or_default();
             return Err(judge_answer(status, &headers, &body, SystemTime::now()));
@@ -242,6 +252,18 @@ impl Endpoint for HttpEndpoint {
             Login::Token(source) => format!("the login by {}", source.origin()),
             Login::None => "that api_key_env or api_key_file is set (no key was sent)".to_owned(),
         }
+    }
+
+    fn account(&self) -> String {
+        match &self.settings.login {
+            Login::Key(key) => fingerprint([self.base.as_str(), key.secret.expose_secret()]),
+            Login::Token(source) => fingerprint([self.base.as_str(), source.origin()]),
+            Login::None => self.base.clone(),
+        }
+    }
+
+    fn rates(&self) -> Option<RateHint> {
+        self.rates.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn attempt<'a>(

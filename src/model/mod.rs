@@ -2,30 +2,45 @@
 //! (record and replay, budget, retries, redaction).
 
 mod attempt;
+mod breaker;
 mod budget;
 mod completion;
 mod dialect;
 mod dials;
 pub mod edit_search;
 mod http;
+mod ledger;
+mod limiter;
 pub mod local;
 mod login;
+mod metered;
 pub mod mock;
 mod patience;
+mod prices;
+mod quota;
+mod rates;
 mod record;
 mod redact;
 mod retry;
 mod sse;
 mod stack;
+mod warm_up;
 pub mod worker_protocol;
 
-pub use attempt::{Endpoint, Fault, FaultKind};
-pub use budget::{Budget, Metered, Reservation};
+pub use attempt::{Endpoint, Fault, FaultKind, request_bound};
+pub use breaker::{Breaker, Breakers, Opened};
+pub use budget::{Budget, NoPrice, Reservation};
 pub use dialect::{Api, AuthStyle, Dialect, TokenField};
 pub use dials::{Dials, Limits};
 pub use http::{HttpEndpoint, HttpSettings, HttpSetupError, MAX_REPLY_BYTES};
+pub use ledger::{LEDGER_FILE, LedgerError, Purpose};
+pub use limiter::{Limiter, Limiters};
 pub use login::{ApiKey, Login, TokenSource};
+pub use metered::Metered;
 pub use patience::Patient;
+pub use prices::{PriceError, Prices, Tariff};
+pub use quota::Quota;
+pub use rates::{Allowance, RateHint};
 pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;

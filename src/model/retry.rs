@@ -65,6 +65,12 @@ impl RetryPolicy {
 
 /// Judges an answer with an error status, or an error object inside a 200 (then `status` is its own code, or 200).
 pub fn judge_answer(status: u16, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Fault {
+    let fault = judge(status, headers, body, now);
+    // Inside a 200 the error may come after half a reply.
+    if status == 200 { fault } else { fault.unbilled() }
+}
+
+fn judge(status: u16, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Fault {
     let error = ErrorBody::read(body);
     let message = error.message;
     if matches!(status, 401 | 403) {
@@ -153,7 +159,7 @@ mod tests {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
     }
 
-    fn judge(status: u16, pairs: &[(&'static str, &str)], body: &str) -> Fault {
+    fn judged(status: u16, pairs: &[(&'static str, &str)], body: &str) -> Fault {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         judge_answer(status, &headers(pairs), body.as_bytes(), now)
     }
@@ -181,14 +187,14 @@ mod tests {
                 true => FaultKind::Overloaded { wait: None },
                 false => FaultKind::Temporary { wait: None },
             };
-            assert_eq!(judge(status, &[], "{}").kind, want, "{status}");
+            assert_eq!(judged(status, &[], "{}").kind, want, "{status}");
         }
         for status in [300, 400, 402, 404, 413, 422, 501] {
-            assert_eq!(judge(status, &[], "{}").kind, FaultKind::Refused { status });
+            assert_eq!(judged(status, &[], "{}").kind, FaultKind::Refused { status });
         }
         for status in [401, 403] {
-            let fault = judge(status, &[("x-should-retry", "true")], r#"{"error":{"message":"no key"}}"#);
-            assert_eq!(fault, Fault::new(FaultKind::Authentication, "no key"));
+            let fault = judged(status, &[("x-should-retry", "true")], r#"{"error":{"message":"no key"}}"#);
+            assert_eq!(fault, Fault::new(FaultKind::Authentication, "no key").unbilled());
         }
     }
 
@@ -196,10 +202,10 @@ mod tests {
     fn codes_and_headers_overrule_the_status() {
         for code in HOPELESS {
             let body = format!(r#"{{"error":{{"message":"m","code":"{code}"}}}}"#);
-            let fault = judge(429, &[("x-should-retry", "true")], &body);
-            assert_eq!(fault, Fault::refused(429, "m"));
+            let fault = judged(429, &[("x-should-retry", "true")], &body);
+            assert_eq!(fault, Fault::refused(429, "m").unbilled());
         }
-        let kind = |status, should: &str| judge(status, &[("x-should-retry", should)], "").kind;
+        let kind = |status, should: &str| judged(status, &[("x-should-retry", should)], "").kind;
         assert_eq!(kind(500, "false"), FaultKind::Refused { status: 500 });
         assert_eq!(kind(400, "true"), FaultKind::Temporary { wait: None });
     }
@@ -216,7 +222,9 @@ mod tests {
             (vec![("retry-after", "-3")], None),
             (vec![], None),
         ] {
-            let FaultKind::Overloaded { wait } = judge(429, &pairs, "{}").kind else { panic!("not retried") };
+            let FaultKind::Overloaded { wait } = judged(429, &pairs, "{}").kind else {
+                panic!("not retried")
+            };
             assert_eq!(wait.map(|wait| wait.as_secs_f64()), want, "{pairs:?}");
         }
     }
@@ -231,9 +239,9 @@ mod tests {
             ("<html>\u{1b}[31mbad\r\ngateway", "<html> [31mbad  gateway"),
             ("", "no message"),
         ] {
-            assert_eq!(judge(400, &[], body), Fault::refused(400, want));
+            assert_eq!(judged(400, &[], body), Fault::refused(400, want).unbilled());
         }
-        assert_eq!(judge(400, &[], &"x".repeat(9999)).message.len(), 400);
+        assert_eq!(judged(400, &[], &"x".repeat(9999)).message.len(), 400);
     }
 
     #[test]
