@@ -14,8 +14,8 @@ use super::prices::{Prices, Tariff};
 use crate::config::BudgetConfig;
 use crate::domain::{ChatRequest, Usage};
 
-/// Hears of attempts that were paid for and gave no reply.
-pub type UnansweredSink = Box<dyn Fn(&Purpose, Usage) + Send + Sync>;
+/// Hears of attempts that were paid for and gave no reply; false: it cannot keep that any more.
+pub type UnansweredSink = Box<dyn Fn(&Purpose, Usage) -> bool + Send + Sync>;
 
 /// Money is limited, but nobody knows what a model costs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -196,6 +196,7 @@ impl Budget {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// `id`: to be ended in the book.
     fn settle(&self, id: Option<u64>, most: Usage, used: Usage) {
         let mut book = self.book();
         book.held = minus(book.held, most);
@@ -312,10 +313,9 @@ impl Reservation<'_> {
 
     fn end_unanswered(&mut self, used: Usage) {
         self.settled = true;
-        self.budget.settle(self.id, self.most, used);
-        if let Some(tell) = self.budget.unanswered.get() {
-            tell(&self.purpose, used);
-        }
+        let kept = self.budget.unanswered.get().is_none_or(|tell| tell(&self.purpose, used));
+        // What the journal takes no more stays open in the book, so that a resume tells of it.
+        self.budget.settle(self.id.filter(|_| kept), self.most, used);
     }
 }
 
@@ -449,6 +449,7 @@ mod tests {
         let heard = told.clone();
         budget.tell_unanswered(Box::new(move |purpose, used| {
             heard.lock().unwrap().push((purpose.stage.clone(), used.completion_tokens));
+            true
         }));
         budget.reserve(&call(), usage(9)).await.unwrap().answered(usage(1));
         budget.reserve(&call(), usage(9)).await.unwrap().unanswered(Some(usage(2)));

@@ -29,7 +29,7 @@ pub mod worker_protocol;
 
 pub use attempt::{Endpoint, Fault, FaultKind, request_bound};
 pub use breaker::{Breaker, Breakers, Opened};
-pub use budget::{Budget, NoPrice, Reservation};
+pub use budget::{Budget, NoPrice, Reservation, UnansweredSink};
 pub use dialect::{Api, AuthStyle, Dialect, TokenField};
 pub use dials::{Dials, Limits};
 pub use http::{HttpEndpoint, HttpSettings, HttpSetupError, MAX_REPLY_BYTES};

@@ -101,7 +101,11 @@ async fn tokens_are_charged_even_when_the_server_reports_none() {
         let stack = build(&config(&server), dir.path(), Arc::clone(&budget)).unwrap();
         stack.target.chat(&request(Prompt::Text("eightchr".into())), &deaf()).await.unwrap();
         assert_eq!(budget.used().0.tokens(), 3);
-        let error = stack.target.chat(&request(Prompt::Text("so long that it does not fit".into())), &deaf()).await.unwrap_err();
+        let error = stack
+            .target
+            .chat(&request(Prompt::Text("so long that it does not fit".into())), &deaf())
+            .await
+            .unwrap_err();
         assert!(error.to_string().contains("3 tokens used, budget.max_tokens = 100"), "{error}");
     }
 }
