@@ -5,6 +5,7 @@ mod budget;
 mod completion;
 mod dials;
 pub mod edit_search;
+pub mod exec;
 mod http;
 pub mod local;
 pub mod mock;
