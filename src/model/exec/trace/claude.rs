@@ -62,7 +62,7 @@ fn result(event: &Value, draft: &mut Draft) {
         cached_tokens: cached,
         reasoning_tokens: number(event, "/usage/output_tokens_details/thinking_tokens"),
     };
-    draft.cost = event.get("total_cost_usd").and_then(Value::as_f64);
+    draft.spend(event.get("total_cost_usd").and_then(Value::as_f64));
     let subtype = text(event, "/subtype");
     if flag(event, "/is_error") || subtype != "success" {
         let words = text(event, "/result");

@@ -24,7 +24,7 @@ pub fn read(event: &Value, draft: &mut Draft) {
             draft.called(text(event, "/data/toolCallId"), &result.map(texts).unwrap_or_default(), code);
         }
         "session.error" => {
-            let words = [text(event, "/data/errorType"), text(event, "/data/message")].join(" ");
+            let words = [text(event, "/data/errorType"), text(event, "/data/message")].join(": ");
             draft.trouble(&words, status(event, "/data/statusCode"));
         }
         "result" => match exit(event, "/exitCode") {
@@ -43,6 +43,7 @@ fn is_noise(kind: &str) -> bool {
             kind,
             "assistant.turn_start"
                 | "assistant.turn_end"
+                | "assistant.turn_retry"
                 | "assistant.idle"
                 | "assistant.intent"
                 | "assistant.usage"

@@ -38,11 +38,8 @@ impl Trouble {
 /// How the process ended, for [`Draft::finish`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Exited by itself; `words` is the end of its error output.
-    Exited {
-        code: Option<i32>,
-        words: String,
-    },
+    /// It exited; without a code when a signal ended it.
+    Exited(Option<i32>),
     Cut(Cap),
 }
 
@@ -52,7 +49,7 @@ pub struct Draft {
     turns: Vec<Turn>,
     final_text: String,
     pub usage: Usage,
-    pub cost: Option<f64>,
+    cost: f64,
     tool_calls: usize,
     unknown_events: BTreeMap<String, u64>,
     /// Turns of the tool calls, by the program's own id.
@@ -88,6 +85,11 @@ impl Draft {
 
     pub fn has_spoken(&self) -> bool {
         !self.final_text.is_empty()
+    }
+
+    /// Dollars the program names. It names none for a model whose price it does not know, so zero means nothing.
+    pub fn spend(&mut self, dollars: Option<f64>) {
+        self.cost += dollars.filter(|dollars| dollars.is_finite() && *dollars > 0.0).unwrap_or_default();
     }
 
     /// The agent spoke.
@@ -194,32 +196,47 @@ impl Draft {
         self.turns.push(Turn::Message { role: role.to_owned(), content: shortened(text, TURN_CHARS) });
     }
 
-    /// The trace. An exit code alone is never success, nor is a cut that only waited for a server in trouble a matter
-    /// of the agent's.
-    pub fn finish(self, ending: Ending) -> Trace {
-        let end = match (&self.failure, &self.trouble, ending) {
-            (Some(failure), _, _) => failure.end(),
-            (None, Some(trouble), Ending::Cut(Cap::WallClock)) => trouble.end(),
-            (None, _, Ending::Cut(cap)) => End::Cut { cap },
-            (None, _, Ending::Exited { code: Some(0), .. }) if self.done => {
-                if self.final_text.trim().is_empty() { End::Empty } else { End::Completed }
-            }
-            (None, Some(trouble), Ending::Exited { .. }) => trouble.end(),
-            (None, None, Ending::Exited { code, words }) => {
-                let code = code.map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
-                let said = if self.done { "" } else { " without a result" };
-                let words = if words.is_empty() { words } else { format!(": {words}") };
-                Trouble { message: format!("it ended with {code}{said}{words}"), status: None }.end()
-            }
-        };
+    /// The trace; `words` is the end of the program's error output.
+    pub fn finish(self, ending: Ending, words: &str) -> Trace {
+        let end = self.end(ending, words);
         Trace {
             turns: self.turns,
             final_text: self.final_text,
             usage: self.usage,
-            cost: self.cost,
+            cost: (self.cost > 0.0).then_some(self.cost),
             tool_calls: self.tool_calls,
             unknown_events: self.unknown_events,
             end,
+        }
+    }
+
+    /// An exit code alone is never success, and a cut that only waited for a server in trouble is not the agent's.
+    fn end(&self, ending: Ending, words: &str) -> End {
+        match (&self.failure, &self.trouble, ending) {
+            (Some(failure), _, _) => failure.end(),
+            (None, Some(trouble), Ending::Cut(Cap::WallClock)) => trouble.end(),
+            (None, None, Ending::Cut(Cap::WallClock)) if self.turns.is_empty() => {
+                let words = Trouble { message: words.to_owned(), status: None };
+                match words.end() {
+                    End::Failed { class: FailureClass::Unknown, .. } => End::Cut { cap: Cap::WallClock },
+                    failed => failed,
+                }
+            }
+            (None, _, Ending::Cut(cap)) => End::Cut { cap },
+            (None, _, Ending::Exited(Some(0))) if self.done => {
+                if self.final_text.trim().is_empty() {
+                    End::Empty
+                } else {
+                    End::Completed
+                }
+            }
+            (None, Some(trouble), Ending::Exited(_)) => trouble.end(),
+            (None, None, Ending::Exited(code)) => {
+                let code = code.map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
+                let said = if self.done { "" } else { " without a result" };
+                let words = if words.is_empty() { String::new() } else { format!(": {words}") };
+                Trouble { message: format!("it ended with {code}{said}{words}"), status: None }.end()
+            }
         }
     }
 }

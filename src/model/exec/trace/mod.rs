@@ -37,6 +37,23 @@ pub struct Trace {
     pub end: End,
 }
 
+impl Trace {
+    /// Whether anything the agent did worked: the workspace was in its reach.
+    fn reached_workspace(&self) -> bool {
+        self.turns.iter().any(|turn| matches!(turn, Turn::ToolCall { exit: Some(0), .. }))
+    }
+
+    /// The trace of a job that cannot be done without a look at the workspace. Codex answers even when its sandbox did
+    /// not start, with confidence and exit code 0.
+    pub fn of_workspace_job(mut self, cli: Cli) -> Self {
+        if cli == Cli::Codex && self.end == End::Completed && !self.reached_workspace() {
+            let message = "it answered without one command that worked, not even to read its task: its sandbox may not have started".to_owned();
+            self.end = End::Failed { class: FailureClass::Sandbox, message };
+        }
+        self
+    }
+}
+
 /// How a job ended. Only [`End::Completed`] is an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

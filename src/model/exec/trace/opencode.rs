@@ -30,9 +30,7 @@ pub fn read(event: &Value, draft: &mut Draft) {
                 cached_tokens: cached,
                 reasoning_tokens: reasoning,
             };
-            if let Some(cost) = event.pointer("/part/cost").and_then(Value::as_f64) {
-                draft.cost = Some(draft.cost.unwrap_or_default() + cost);
-            }
+            draft.spend(event.pointer("/part/cost").and_then(Value::as_f64));
             if text(event, "/part/reason") != "tool-calls" {
                 draft.done();
             }

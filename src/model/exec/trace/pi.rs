@@ -47,9 +47,7 @@ fn assistant(event: &Value, draft: &mut Draft) {
         cached_tokens: cached,
         reasoning_tokens: number(event, "/message/usage/reasoning"),
     };
-    if let Some(cost) = event.pointer("/message/usage/cost/total").and_then(Value::as_f64) {
-        draft.cost = Some(draft.cost.unwrap_or_default() + cost);
-    }
+    draft.spend(event.pointer("/message/usage/cost/total").and_then(Value::as_f64));
     for block in list(event, "/message/content") {
         match text(block, "/type") {
             "text" => draft.say(text(block, "/text")),
