@@ -1,4 +1,5 @@
 //! Coding agents as models: the parsers on recorded traces, the runner against programs that misbehave.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod runner;
 mod traces;

@@ -30,6 +30,7 @@ pub fn read(event: &Value, draft: &mut Draft) {
         | "message_end"
         | "message_update"
         | "tool_execution_update"
+        | "entry_appended"
         | "auto_retry_start"
         | "auto_retry_end"
         | "queue_update" => {}
