@@ -56,11 +56,12 @@ fn result(event: &Value, draft: &mut Draft) {
     let [fresh, cached, written] = ["input", "cache_read_input", "cache_creation_input"]
         .map(|kind| number(event, &format!("/usage/{kind}_tokens")));
     draft.usage += Usage {
-        calls: 0,
         prompt_tokens: fresh + cached + written,
         completion_tokens: number(event, "/usage/output_tokens"),
         cached_tokens: cached,
         reasoning_tokens: number(event, "/usage/output_tokens_details/thinking_tokens"),
+        cache_write_tokens: written,
+        ..Usage::default()
     };
     draft.spend(event.get("total_cost_usd").and_then(Value::as_f64));
     let subtype = text(event, "/subtype");

@@ -22,6 +22,8 @@ pub fn read(event: &Value, draft: &mut Draft) {
                 completion_tokens: number(event, "/usage/output_tokens"),
                 cached_tokens: number(event, "/usage/cached_input_tokens"),
                 reasoning_tokens: number(event, "/usage/reasoning_output_tokens"),
+                cache_write_tokens: number(event, "/usage/cache_write_input_tokens"),
+                ..Usage::default()
             };
             draft.done();
         }

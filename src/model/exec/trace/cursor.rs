@@ -37,7 +37,8 @@ pub fn read(event: &Value, draft: &mut Draft) {
                     + number(event, "/usage/cacheWriteTokens"),
                 completion_tokens: number(event, "/usage/outputTokens"),
                 cached_tokens: number(event, "/usage/cacheReadTokens"),
-                reasoning_tokens: 0,
+                cache_write_tokens: number(event, "/usage/cacheWriteTokens"),
+                ..Usage::default()
             };
             if flag(event, "/is_error") || subtype != "success" {
                 return draft.fail(text(event, "/result"), None);

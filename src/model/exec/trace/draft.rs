@@ -49,7 +49,6 @@ pub struct Draft {
     turns: Vec<Turn>,
     final_text: String,
     pub usage: Usage,
-    cost: f64,
     tool_calls: usize,
     unknown_events: BTreeMap<String, u64>,
     /// Turns of the tool calls, by the program's own id.
@@ -87,9 +86,11 @@ impl Draft {
         !self.final_text.is_empty()
     }
 
-    /// Dollars the program names. It names none for a model whose price it does not know, so zero means nothing.
+    /// Dollars the program names: none for a model whose price it does not know.
     pub fn spend(&mut self, dollars: Option<f64>) {
-        self.cost += dollars.filter(|dollars| dollars.is_finite() && *dollars > 0.0).unwrap_or_default();
+        // The cast saturates, and takes what is no number for nothing.
+        let nanodollars = (dollars.unwrap_or_default() * 1e9).round() as u64;
+        self.usage.nanodollars = self.usage.nanodollars.saturating_add(nanodollars);
     }
 
     /// The agent spoke.
@@ -203,7 +204,6 @@ impl Draft {
             turns: self.turns,
             final_text: self.final_text,
             usage: self.usage,
-            cost: (self.cost > 0.0).then_some(self.cost),
             tool_calls: self.tool_calls,
             unknown_events: self.unknown_events,
             end,

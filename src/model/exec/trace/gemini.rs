@@ -32,6 +32,7 @@ pub fn read(event: &Value, draft: &mut Draft) {
                 completion_tokens: said + thought,
                 cached_tokens: number(event, "/stats/cached"),
                 reasoning_tokens: thought,
+                ..Usage::default()
             };
             match text(event, "/status") {
                 "success" => draft.done(),

@@ -29,8 +29,6 @@ pub struct Trace {
     /// The last thing the agent said, complete.
     pub final_text: String,
     pub usage: Usage,
-    /// Dollars, where the program tells them.
-    pub cost: Option<f64>,
     pub tool_calls: usize,
     /// Kinds of events and lines that were passed over, with how often.
     pub unknown_events: BTreeMap<String, u64>,

@@ -20,15 +20,16 @@ pub fn read(event: &Value, draft: &mut Draft) {
         }
         "step_finish" => {
             let cached = number(event, "/part/tokens/cache/read");
+            let written = number(event, "/part/tokens/cache/write");
             let reasoning = number(event, "/part/tokens/reasoning");
             draft.usage += Usage {
                 calls: 1,
-                prompt_tokens: number(event, "/part/tokens/input")
-                    + number(event, "/part/tokens/cache/write")
-                    + cached,
+                prompt_tokens: number(event, "/part/tokens/input") + cached + written,
                 completion_tokens: number(event, "/part/tokens/output") + reasoning,
                 cached_tokens: cached,
                 reasoning_tokens: reasoning,
+                cache_write_tokens: written,
+                ..Usage::default()
             };
             draft.spend(event.pointer("/part/cost").and_then(Value::as_f64));
             if text(event, "/part/reason") != "tool-calls" {

@@ -47,6 +47,8 @@ fn assistant(event: &Value, draft: &mut Draft) {
         completion_tokens: number(event, "/message/usage/output"),
         cached_tokens: cached,
         reasoning_tokens: number(event, "/message/usage/reasoning"),
+        cache_write_tokens: written,
+        ..Usage::default()
     };
     draft.spend(event.pointer("/message/usage/cost/total").and_then(Value::as_f64));
     for block in list(event, "/message/content") {
