@@ -10,6 +10,7 @@ mod dialects;
 mod dials;
 pub mod edit_search;
 mod error_body;
+pub mod exec;
 mod http;
 mod label;
 mod ledger;
