@@ -1,0 +1,12 @@
+//! Skill folders in the Agent Skills format: reading them, checking them, making them from a run, and putting them where
+//! coding agents look. Owns the format and those places; must not know how a run is made.
+
+mod finding;
+mod front_matter;
+mod name;
+mod package;
+
+pub use finding::{Finding, Level};
+pub use front_matter::{Entry, FrontMatter, Parts, Unclosed, Value, divide, quoted};
+pub use name::{LONGEST_NAME, NameError, SkillName};
+pub use package::{DOCUMENT, MOST_BYTES, MOST_FILES, Package, PackageFile, Unfit, sha256};
