@@ -1,11 +1,14 @@
 //! Skill folders in the Agent Skills format: reading them, checking them, making them from a run, and putting them where
 //! coding agents look. Owns the format and those places; must not know how a run is made.
 
+mod check;
 mod finding;
 mod front_matter;
 mod name;
 mod package;
+mod references;
 
+pub use check::{Checked, Size, check, check_package, estimated_tokens};
 pub use finding::{Finding, Level};
 pub use front_matter::{Entry, FrontMatter, Parts, Unclosed, Value, divide, quoted};
 pub use name::{LONGEST_NAME, NameError, SkillName};
