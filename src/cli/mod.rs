@@ -33,6 +33,7 @@ mod run;
 pub mod run_setup;
 mod screen;
 mod schema;
+mod seed;
 mod services;
 mod settled;
 mod skill;

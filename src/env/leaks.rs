@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(found("What is the capital of a country that"), [], "shown by the training split");
         assert_eq!(found("Short? Bern."), [], "too short to tell");
         let b = Leak { split: Split::Val, item: "b".into(), line: 3 };
-        assert_eq!(found("x\ny\nof A COUNTRY, that borders\nfive seas at once"), [b.clone()]);
+        assert_eq!(found("x\ny\nof A COUNTRY, that borders\nfive seas at once"), std::slice::from_ref(&b));
         assert_eq!(found("x\ny\nthe answer: an answer, of 17 X."), [b], "a whole answer");
         let c = Leak { split: Split::Test, item: "c".into(), line: 1 };
         assert_eq!(found("brown fox jumps over the lazy dog of"), [c]);

@@ -72,11 +72,7 @@ pub fn check_package(package: &Package, folder_name: &str) -> Checked {
         size: Size { files: package.files().len(), bytes: package.bytes(), ..Size::default() },
         findings: Vec::new(),
     };
-    for file in package.files() {
-        if let Ok(text) = std::str::from_utf8(&file.bytes) {
-            checked.findings.extend(secrets(&file.path, text));
-        }
-    }
+    checked.findings.extend(secrets(package));
     match package.document() {
         Some(bytes) => document(&mut checked, package, bytes, folder_name),
         None => checked.findings.push(no_document(package)),
@@ -96,7 +92,16 @@ fn in_order(findings: &mut [Finding]) {
     });
 }
 
-fn secrets(file: &str, text: &str) -> Vec<Finding> {
+/// What looks like a key or a token in a text file of the skill.
+pub fn secrets(package: &Package) -> Vec<Finding> {
+    let texts = package.files().iter().filter_map(|file| {
+        let text = std::str::from_utf8(&file.bytes).ok()?;
+        Some((file.path.as_str(), text))
+    });
+    texts.flat_map(|(path, text)| secrets_in(path, text)).collect()
+}
+
+fn secrets_in(file: &str, text: &str) -> Vec<Finding> {
     let told = |line| {
         Finding::error(
             file,

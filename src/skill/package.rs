@@ -1,14 +1,16 @@
 //! A skill folder as data: its files, read once and within limits, and its digest. Owns reading a folder that nobody
 //! vouches for; links are never followed. Must not know what the files say.
 
-use std::fs::{self, File};
-use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
 use super::finding::Finding;
+use crate::store::{StoreError, sync_folder};
 
 /// The file that makes a folder a skill.
 pub const DOCUMENT: &str = "SKILL.md";
@@ -109,6 +111,49 @@ impl Package {
 
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes.len() as u64).sum()
+    }
+
+    /// SHA-256 over paths, rights to run and bytes, 64 hex digits.
+    pub fn digest(&self) -> String {
+        let mut hasher = Sha256::new();
+        for file in &self.files {
+            for part in [file.path.as_bytes(), &[u8::from(file.executable)], &file.bytes] {
+                hasher.update((part.len() as u64).to_le_bytes());
+                hasher.update(part);
+            }
+        }
+        hex(&hasher.finalize())
+    }
+
+    /// Writes the files into `folder`, which is made, and makes them durable. `reached` is asked before each one.
+    ///
+    /// # Errors
+    /// The disk's, or what `reached` says; the folder is then incomplete.
+    pub fn write(
+        &self,
+        folder: &Path,
+        reached: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        fs::create_dir(folder).map_err(StoreError::io("create", folder))?;
+        let mut folders = BTreeSet::from([folder.to_owned()]);
+        for file in &self.files {
+            reached()?;
+            let path = folder.join(&file.path);
+            for parent in path.ancestors().skip(1).take_while(|parent| parent.starts_with(folder)) {
+                folders.insert(parent.to_owned());
+            }
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(StoreError::io("create", parent))?;
+            }
+            let mode = if file.executable { 0o777 } else { 0o666 };
+            let options = OpenOptions::new().write(true).create_new(true).mode(mode).to_owned();
+            let written = options.open(&path).and_then(|mut out| {
+                out.write_all(&file.bytes)?;
+                out.sync_all()
+            });
+            written.map_err(StoreError::io("write", &path))?;
+        }
+        folders.iter().try_for_each(|folder| sync_folder(folder))
     }
 
     /// Puts `bytes` in place of `SKILL.md`.
