@@ -110,7 +110,7 @@ mod tests {
             appendix: false,
         };
         match prompts.render(&brief) {
-            Prompt::Chat(messages) => messages[0].content.clone(),
+            Prompt::Chat(messages) => messages[0].content.text(),
             Prompt::Text(text) => text,
         }
     }

@@ -39,6 +39,9 @@ pub struct ModelConfig {
     pub backend: BackendLabel,
     pub target: RoleConfig,
     pub optimizer: RoleConfig,
+    /// Needed by environments that have replies judged by a model.
+    #[serde(skip)]
+    pub judge: RoleConfig,
     /// Worker command; empty: `planish-torch` beside the `planish` binary, else on PATH.
     pub worker_command: Vec<String>,
     /// GGUF file for `local`; empty: the demo model under `$PLANISH_HOME`.
@@ -58,6 +61,10 @@ pub struct ModelConfig {
     pub read_timeout_s: f64,
     /// Longest time for one attempt.
     pub total_timeout_s: f64,
+    /// Longest time for all attempts of one call and the waits between them.
+    pub call_timeout_s: f64,
+    /// Calls in a row to one host without a reply that pause the run; 0: never.
+    pub breaker_failures: u32,
     #[serde(flatten)]
     pub reasoning: Reasoning,
     #[serde(flatten)]
@@ -82,6 +89,7 @@ impl Default for ModelConfig {
             backend: BackendLabel::None,
             target: RoleConfig::default(),
             optimizer: RoleConfig::default(),
+            judge: RoleConfig::default(),
             worker_command: Vec::new(),
             model_file: String::new(),
             worker_threads: 0,
@@ -92,6 +100,8 @@ impl Default for ModelConfig {
             connect_timeout_s: 10.0,
             read_timeout_s: 60.0,
             total_timeout_s: 300.0,
+            call_timeout_s: 900.0,
+            breaker_failures: 5,
             reasoning: Reasoning::default(),
             azure: AzureOpenai::default(),
             qwen: QwenChat::default(),
@@ -126,6 +136,14 @@ pub struct RoleConfig {
     pub send_seed: bool,
     /// Stream replies (SSE).
     pub stream: bool,
+    /// Most calls in flight; 0: as many as the host takes.
+    pub max_concurrency: u32,
+    /// Most calls begun within any minute; 0: no limit.
+    pub requests_per_minute: u32,
+    /// Most tokens (prompt and completion) within any minute; 0: no limit.
+    pub tokens_per_minute: u64,
+    /// Calls that share a new long system prompt wait for the first of them; not set: where the server caches prompts.
+    pub warm_up: Option<bool>,
     #[serde(flatten)]
     pub azure: AzureOpenai,
     #[serde(flatten)]
@@ -149,6 +167,10 @@ impl Default for RoleConfig {
             stop: Vec::new(),
             send_seed: true,
             stream: true,
+            max_concurrency: 0,
+            requests_per_minute: 0,
+            tokens_per_minute: 0,
+            warm_up: None,
             azure: AzureOpenai::default(),
             qwen: QwenChat::default(),
             minimax: MinimaxChat::default(),
@@ -326,13 +348,17 @@ impl Default for ReviewConfig {
     }
 }
 
-/// Hard limits, checked before every call; 0: no limit.
+/// Hard limits, checked before every attempt at a call; 0: no limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BudgetConfig {
     pub max_calls: u64,
     pub max_tokens: u64,
+    /// US dollars.
+    pub max_usd: f64,
     pub max_seconds: u64,
+    /// TOML file with prices that come before the built-in ones; empty: none.
+    pub prices: String,
 }
 
 /// The control flow itself.

@@ -4,6 +4,7 @@
 mod analysis;
 mod bucket;
 mod chat;
+mod content;
 mod edit;
 mod effect;
 mod epoch;
@@ -24,10 +25,15 @@ mod skill;
 mod steer;
 mod turn;
 mod update;
+mod usage;
 
 pub use analysis::{Brief, FailedAttempt, FailureNote, ReviewerNote, StepMemory, TokenUsage, Trajectory};
 pub use bucket::{Bucket, TypeBuckets};
-pub use chat::{ChatReply, ChatRequest, FinishReason, Message, Prompt, Role, Sampling, Speaker, Usage};
+pub use chat::{
+    Asks, ChatReply, ChatRequest, Delivery, FinishReason, Message, OutputSchema, Prompt, Role, Rung,
+    Sampling, Speaker, TokenLogprob, Tool, ToolChoice, Workspace,
+};
+pub use content::{Content, Image, Part, Thinking, ToolCall, ToolResult};
 pub use edit::{Edit, EditOp, EditOutcome, EditReport, EditStatus, Patch, Priority, SourceType};
 pub use effect::{EffectKey, fingerprint, short_hash};
 pub use epoch::{
@@ -53,3 +59,4 @@ pub use update::{
     AppendixFlush, AppendixSource, DeepProbe, LrControlMode, LrDecision, ProbeAnswer, ProbeExample, Rewrite,
     UpdateMode,
 };
+pub use usage::Usage;

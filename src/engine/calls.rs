@@ -14,7 +14,7 @@ use super::slots::{Slot, Slots};
 use super::steering::Steering;
 use crate::config::{Config, RoleConfig};
 use crate::domain::{
-    Author, Brief, ChatReply, ChatRequest, EffectKey, Item, Role, Sampling, Skill, StepRef, UpdateMode,
+    Asks, Author, Brief, ChatReply, ChatRequest, EffectKey, Item, Role, Sampling, Skill, StepRef, UpdateMode,
     Usage, fingerprint,
 };
 use crate::env::{Environment, RolloutContext};
@@ -155,7 +155,16 @@ impl Workshop {
         }
         let prompt = self.prompts.render(&brief);
         let brief = Some(Box::new(brief));
-        ChatRequest { path, role: Role::Optimizer, stage: stage.to_owned(), prompt, sampling, brief }
+        ChatRequest {
+            path,
+            role: Role::Optimizer,
+            stage: stage.to_owned(),
+            prompt,
+            sampling,
+            asks: Asks::default(),
+            workspace: None,
+            brief,
+        }
     }
 
     /// Asks the optimizer and reads its reply; a reply that cannot be used gets one repair round, in which the model
@@ -271,6 +280,7 @@ impl Workshop {
         let settings = match role {
             Role::Target => &config.model.target,
             Role::Optimizer => &config.model.optimizer,
+            Role::Judge => &config.model.judge,
         };
         sampling(config.train.seed, settings, path)
     }

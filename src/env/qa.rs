@@ -6,7 +6,7 @@ use minijinja::{AutoEscape, Environment as Templates, ErrorKind, UndefinedBehavi
 use serde_json::Value;
 
 use crate::config::{EnvConfig, PromptStyle};
-use crate::domain::{ChatRequest, Item, Message, Prompt, Role, Rollout, Speaker, fingerprint};
+use crate::domain::{Asks, ChatRequest, Item, Message, Prompt, Role, Rollout, Speaker, fingerprint};
 use crate::model::ModelError;
 
 use super::answer::Extraction;
@@ -156,6 +156,8 @@ impl QaEnv {
             stage: context.stage.to_owned(),
             prompt: self.prompt(&rendered),
             sampling: context.sampling,
+            asks: Asks::default(),
+            workspace: None,
             brief: None,
         };
         let reply = context.target.chat(&request, context.live).await?;
@@ -172,7 +174,7 @@ impl QaEnv {
             user_prompt: kept(&rendered.user),
             answer: kept(answer),
             reply: kept(&reply.text),
-            turns: Vec::new(),
+            turns: reply.turns,
             score,
             finish: reply.finish,
             usage: reply.usage,

@@ -26,13 +26,7 @@ impl ChatModel for Fixed {
     ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
         *self.seen.lock().unwrap() = Some(request.clone());
         let usage = Usage { calls: 1, prompt_tokens: 7, completion_tokens: 2, ..Usage::default() };
-        let reply = self.reply.clone().map(|text| ChatReply {
-            text,
-            finish: FinishReason::Stop,
-            usage,
-            ms: 12,
-            request_id: None,
-        });
+        let reply = self.reply.clone().map(|text| ChatReply::of_text(text, FinishReason::Stop, usage, 12));
         Box::pin(async { reply })
     }
 }

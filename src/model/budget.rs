@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{ChatModel, LiveSink, ModelError};
 use crate::config::BudgetConfig;
-use crate::domain::{ChatReply, ChatRequest, Prompt, Usage};
+use crate::domain::{ChatReply, ChatRequest, Delivery, Usage};
 
 /// Counts what a run has used. Calls under way count as made, so concurrent calls can't pass `max_calls`; the tokens
 /// of a call are known only after it, so `max_tokens` may be passed by the calls then in flight.
@@ -105,36 +105,21 @@ impl Drop for Reservation<'_> {
 pub struct Metered<M> {
     inner: M,
     budget: Arc<Budget>,
-    estimates: bool,
 }
 
 impl<M: ChatModel> Metered<M> {
     pub fn new(inner: M, budget: Arc<Budget>) -> Self {
-        Self { inner, budget, estimates: false }
-    }
-
-    /// Charges a quarter of the bytes for replies without reported usage, so that a token limit holds for servers that
-    /// leave it out. The usage of the reply is not touched.
-    pub fn estimating(self) -> Self {
-        Self { estimates: true, ..self }
-    }
-
-    fn tokens(&self, request: &ChatRequest, reply: &ChatReply) -> u64 {
-        let reported = reply.usage.prompt_tokens + reply.usage.completion_tokens;
-        if reported > 0 || !self.estimates {
-            return reported;
-        }
-        let sent: usize = match &request.prompt {
-            Prompt::Chat(messages) => messages.iter().map(|message| message.content.len()).sum(),
-            Prompt::Text(text) => text.len(),
-        };
-        (sent + reply.text.len()).div_ceil(4) as u64
+        Self { inner, budget }
     }
 }
 
 impl<M: ChatModel> ChatModel for Metered<M> {
     fn label(&self) -> &str {
         self.inner.label()
+    }
+
+    fn delivery(&self) -> Delivery {
+        self.inner.delivery()
     }
 
     fn chat<'a>(
@@ -145,7 +130,7 @@ impl<M: ChatModel> ChatModel for Metered<M> {
         Box::pin(async move {
             let reservation = self.budget.reserve()?;
             let reply = self.inner.chat(request, live).await?;
-            reservation.charge(self.tokens(request, &reply));
+            reservation.charge(reply.usage.tokens());
             Ok(reply)
         })
     }
@@ -158,7 +143,7 @@ mod tests {
     use super::*;
 
     fn limits(max_calls: u64, max_tokens: u64, max_seconds: u64) -> BudgetConfig {
-        BudgetConfig { max_calls, max_tokens, max_seconds }
+        BudgetConfig { max_calls, max_tokens, max_seconds, ..BudgetConfig::default() }
     }
 
     fn limit(budget: &Budget) -> String {

@@ -20,7 +20,7 @@ pub fn request_body(
         Prompt::Chat(messages) => {
             let messages = messages
                 .iter()
-                .map(|message| json!({"role": message.role.name(), "content": message.content}))
+                .map(|message| json!({"role": message.role.name(), "content": message.content.text()}))
                 .collect();
             body.insert("messages".into(), Value::Array(messages));
             if effort != Effort::NotSent {
@@ -142,6 +142,7 @@ impl From<WireUsage> for Usage {
                 .completion_tokens_details
                 .and_then(|details| details.reasoning_tokens)
                 .unwrap_or(0),
+            ..Self::default()
         }
     }
 }
@@ -164,6 +165,7 @@ mod tests {
             completion_tokens: 9,
             cached_tokens: 4,
             reasoning_tokens: 3,
+            ..Usage::default()
         };
         let want =
             Piece { text: "hi".into(), finish: Some(FinishReason::Length), usage: Some(usage), error: None };

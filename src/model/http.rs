@@ -1,5 +1,5 @@
-//! Any OpenAI-compatible HTTP server as a [`ChatModel`]: one attempt, its timeouts, and the loop of attempts.
-//! Must not read configuration, environment variables or files.
+//! A server that speaks one of the dialects over HTTP as an [`Endpoint`]: one attempt and its timeouts. Must not read
+//! configuration, environment variables or files, and must not retry.
 
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant, SystemTime};
@@ -8,13 +8,17 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
+use secrecy::ExposeSecret;
 
+use super::LiveSink;
+use super::attempt::{Endpoint, Fault};
 use super::completion::{Piece, request_body};
-use super::dials::{Dials, Limits};
+use super::dialect::Dialect;
+use super::dials::Dials;
+use super::login::Login;
 use super::redact::Redactor;
-use super::retry::{Fault, RetryPolicy, status_in_error};
+use super::retry::{judge_answer, status_in_error};
 use super::sse::SseReader;
-use super::{ChatModel, LiveSink, ModelError, call_item};
 use crate::config::Effort;
 use crate::domain::{ChatReply, ChatRequest, FinishReason, Usage};
 use crate::event::Live;
@@ -26,37 +30,19 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 const REQUEST_ID_HEADERS: [&str; 4] = ["x-request-id", "request-id", "x-ms-request-id", "apim-request-id"];
 
 /// One server, one model.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpSettings {
+    pub dialect: Dialect,
     /// Up to and including `/v1`.
     pub base_url: String,
     pub model: String,
-    pub key: Option<ApiKey>,
+    pub login: Login,
     pub stream: bool,
     /// How long the model is to think.
     pub effort: Effort,
     /// The same where a whole skill is rewritten; not set: as everywhere.
     pub rewrite_effort: Effort,
     pub connect_timeout: Duration,
-    /// Longest silence between two pieces of a body.
-    pub read_timeout: Duration,
-    /// Longest time for one attempt.
-    pub total_timeout: Duration,
-    pub retry: RetryPolicy,
-}
-
-/// A key and where it came from; only the origin is ever shown.
-#[derive(Clone)]
-pub struct ApiKey {
-    pub secret: String,
-    /// For example `environment variable OPENAI_API_KEY`.
-    pub origin: String,
-}
-
-impl std::fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ApiKey({})", self.origin)
-    }
 }
 
 /// Why a client cannot be built.
@@ -76,42 +62,42 @@ pub enum HttpSetupError {
     Client { why: String },
 }
 
-/// A model behind an OpenAI-compatible server.
-pub struct OpenAiChat {
+/// A model behind an HTTP server.
+pub struct HttpEndpoint {
     client: Client,
     settings: HttpSettings,
     /// Base URL without a trailing slash.
     base: String,
     host: String,
     label: String,
-    limit_field: &'static str,
     redactor: Arc<Redactor>,
     dials: Arc<Dials>,
 }
 
-impl OpenAiChat {
+impl HttpEndpoint {
+    /// Takes its time limits from `dials`, which others may turn.
+    ///
     /// # Errors
     /// The address is unusable, or the key would travel in the clear.
-    pub fn new(settings: HttpSettings, redactor: Arc<Redactor>) -> Result<Self, HttpSetupError> {
+    pub fn new(
+        settings: HttpSettings,
+        redactor: Arc<Redactor>,
+        dials: Arc<Dials>,
+    ) -> Result<Self, HttpSetupError> {
         let address = Address::parse(&settings.base_url)?;
         let mut headers = HeaderMap::new();
-        if let Some(key) = &settings.key {
+        if let Login::Key(key) = &settings.login {
             if !address.encrypted && !address.loopback {
                 let origin = key.origin.clone();
                 return Err(HttpSetupError::KeyOverPlainHttp { origin, host: address.host });
             }
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", key.secret))
+            let mut value = HeaderValue::from_str(&format!("Bearer {}", key.secret.expose_secret()))
                 .map_err(|_| HttpSetupError::BadKey { origin: key.origin.clone() })?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let client = build_client(&address, headers, settings.connect_timeout)?;
-        // The vendor's own API refuses `max_tokens` for newer models; most other servers know only that.
-        let limit_field = match address.host.as_str() {
-            "api.openai.com" => "max_completion_tokens",
-            _ => "max_tokens",
-        };
         let mut label = format!("openai_chat {} {}", address.shown, settings.model);
         for (name, effort) in [("effort", settings.effort), ("rewrite effort", settings.rewrite_effort)] {
             if effort != Effort::NotSent {
@@ -119,79 +105,36 @@ impl OpenAiChat {
             }
         }
         let base = settings.base_url.trim_end_matches('/').to_owned();
-        let dials = Arc::new(Dials::new(Limits {
-            max_retries: settings.retry.max_retries,
-            read_timeout: settings.read_timeout,
-            total_timeout: settings.total_timeout,
-        }));
-        Ok(Self { client, settings, base, host: address.host, label, limit_field, redactor, dials })
+        Ok(Self { client, settings, base, host: address.host, label, redactor, dials })
     }
 
-    /// Takes its limits from `dials`, which others may turn.
-    pub fn with_dials(self, dials: Arc<Dials>) -> Self {
-        Self { dials, ..self }
-    }
-
-    async fn attempts(&self, request: &ChatRequest, live: &LiveSink) -> Result<ChatReply, ModelError> {
+    async fn send(&self, request: &ChatRequest, live: &LiveSink) -> Result<ChatReply, Fault> {
+        let started = Instant::now();
         let settings = &self.settings;
         let effort = match (request.stage.as_str(), settings.rewrite_effort) {
             ("rewrite", effort) if effort != Effort::NotSent => effort,
             _ => settings.effort,
         };
-        let (endpoint, body) =
-            request_body(request, &settings.model, self.limit_field, settings.stream, effort);
+        let token_field = settings.dialect.token_field.name();
+        let (endpoint, body) = request_body(request, &settings.model, token_field, settings.stream, effort);
         let url = format!("{}/{endpoint}", self.base);
-        let body = body.to_string();
-        let policy = &self.settings.retry;
-        let mut retry = 0;
-        loop {
-            let (path, item) = (request.path.clone(), call_item(&request.path).to_owned());
-            live(Live::CallStarted { path, item, attempt: retry + 1 });
-            let total = self.dials.get().total_timeout;
-            let attempt = tokio::time::timeout(total, self.attempt(&url, &body, &request.path, live));
-            let fault = match attempt.await {
-                Ok(Ok(reply)) => return Ok(reply),
-                Ok(Err(fault)) => fault,
-                Err(_) => Fault::temporary(format!("no complete reply within {} s", total.as_secs_f64())),
-            };
-            let (message, asked) = match fault {
-                Fault::Temporary { message, wait } => (self.redactor.redact(&message), wait),
-                Fault::Authentication { message } => return Err(self.authentication(&message)),
-                Fault::Refused { status, message } => {
-                    let message = self.redactor.redact(&message);
-                    return Err(ModelError::Refused { host: self.host.clone(), status, message });
-                }
-            };
-            if retry >= self.dials.get().max_retries {
-                return Err(ModelError::NoReply { host: self.host.clone(), attempts: retry + 1, message });
-            }
-            let wait = policy.wait(retry, asked, &request.path);
-            let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            live(Live::CallRetrying { path: request.path.clone(), error: message, wait_ms });
-            tokio::time::sleep(wait).await;
-            retry += 1;
-        }
-    }
-
-    async fn attempt(&self, url: &str, body: &str, path: &str, live: &LiveSink) -> Result<ChatReply, Fault> {
-        let started = Instant::now();
-        let accept = if self.settings.stream { "text/event-stream" } else { "application/json" };
-        let response = self.client.post(url).header(ACCEPT, accept).body(body.to_owned()).send().await;
+        let accept = if settings.stream { "text/event-stream" } else { "application/json" };
+        let response = self.client.post(url).header(ACCEPT, accept).body(body.to_string()).send().await;
         let response = response.map_err(|error| Fault::temporary(describe(&error)))?;
         let status = response.status().as_u16();
         let headers = response.headers().clone();
         if status != 200 {
             let body = self.read_body(response, MAX_ERROR_BYTES, true).await.unwrap_or_default();
-            return Err(Fault::of_answer(status, &headers, &body, SystemTime::now()));
+            return Err(judge_answer(status, &headers, &body, SystemTime::now()));
         }
         let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let piece = if kind.starts_with("text/event-stream") {
-            self.read_stream(response, &headers, path, live).await?
+            self.read_stream(response, &headers, &request.path, live).await?
         } else {
             let body = self.read_body(response, MAX_REPLY_BYTES, false).await?;
             let piece = read_piece(&String::from_utf8_lossy(&body), &headers)?;
             if !piece.text.is_empty() {
-                live(Live::CallDelta { path: path.to_owned(), text: piece.text.clone() });
+                live(Live::CallDelta { path: request.path.clone(), text: piece.text.clone() });
             }
             piece
         };
@@ -200,12 +143,11 @@ impl OpenAiChat {
             return Err(empty_reply(finish));
         }
         let request_id = REQUEST_ID_HEADERS.iter().find_map(|name| headers.get(*name)?.to_str().ok());
+        let usage = piece.usage.unwrap_or(Usage { calls: 1, ..Usage::default() });
+        let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(ChatReply {
-            text: piece.text,
-            finish,
-            usage: piece.usage.unwrap_or(Usage { calls: 1, ..Usage::default() }),
-            ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             request_id: request_id.map(|id| self.redactor.redact(id)),
+            ..ChatReply::of_text(piece.text, finish, usage, ms)
         })
     }
 
@@ -283,37 +225,31 @@ impl OpenAiChat {
             }
         }
     }
-
-    fn authentication(&self, message: &str) -> ModelError {
-        let remedy = match &self.settings.key {
-            Some(key) => format!("the key from {}", key.origin),
-            None => "that api_key_env or api_key_file is set (no key was sent)".to_owned(),
-        };
-        ModelError::Authentication { host: self.host.clone(), message: self.redactor.redact(message), remedy }
-    }
 }
 
-impl ChatModel for OpenAiChat {
+impl Endpoint for HttpEndpoint {
     fn label(&self) -> &str {
         &self.label
     }
 
-    fn chat<'a>(
+    fn host(&self) -> &str {
+        &self.host
+    }
+
+    fn login(&self) -> String {
+        match &self.settings.login {
+            Login::Key(key) => format!("the key from {}", key.origin),
+            Login::Token(source) => format!("the login by {}", source.origin()),
+            Login::None => "that api_key_env or api_key_file is set (no key was sent)".to_owned(),
+        }
+    }
+
+    fn attempt<'a>(
         &'a self,
         request: &'a ChatRequest,
         live: &'a LiveSink,
-    ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
-        Box::pin(async move {
-            let started = Instant::now();
-            let result = self.attempts(request, live).await;
-            live(Live::CallFinished {
-                path: request.path.clone(),
-                ok: result.is_ok(),
-                tokens: result.as_ref().map_or(0, |reply| reply.usage.completion_tokens),
-                ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-            });
-            result
-        })
+    ) -> BoxFuture<'a, Result<ChatReply, Fault>> {
+        Box::pin(self.send(request, live))
     }
 }
 
@@ -410,26 +346,23 @@ fn read_piece(data: &str, headers: &HeaderMap) -> Result<Piece, Fault> {
     match &piece.error {
         Some(error) if !error.is_null() => {
             let status = status_in_error(error);
-            Err(Fault::of_answer(status, headers, data.as_bytes(), SystemTime::now()))
+            Err(judge_answer(status, headers, data.as_bytes(), SystemTime::now()))
         }
         _ => Ok(piece),
     }
 }
 
 fn too_large() -> Fault {
-    let message = format!("the reply is larger than {} MiB", MAX_REPLY_BYTES >> 20);
-    Fault::Refused { status: 200, message }
+    Fault::refused(200, format!("the reply is larger than {} MiB", MAX_REPLY_BYTES >> 20))
 }
 
 /// An empty answer is a fault of the model, never a reply: scored, it would hide what went wrong.
 fn empty_reply(finish: FinishReason) -> Fault {
     match finish {
-        FinishReason::ContentFilter => {
-            Fault::Refused { status: 200, message: "the content filter withheld the reply".into() }
-        }
+        FinishReason::ContentFilter => Fault::refused(200, "the content filter withheld the reply"),
         FinishReason::Length => {
             Fault::temporary("empty reply: max_tokens was used up before any text; raise it")
         }
-        FinishReason::Stop | FinishReason::Other => Fault::temporary("empty reply"),
+        FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other => Fault::temporary("empty reply"),
     }
 }

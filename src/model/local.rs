@@ -245,23 +245,18 @@ impl LocalModel {
         let Some(sequence) = sequences.into_iter().next() else {
             return Err(worker_error("a generate request was answered without a sequence".into()));
         };
-        Ok(ChatReply {
-            text: sequence.text,
-            finish: match sequence.finish {
-                Finish::Stop => FinishReason::Stop,
-                Finish::Length => FinishReason::Length,
-            },
-            usage: Usage {
-                calls: 1,
-                prompt_tokens: sequence.prompt_tokens as u64,
-                completion_tokens: sequence.tokens.len() as u64,
-                // Depends on what else ran at that moment, and usage must be the same in every run of a seed.
-                cached_tokens: 0,
-                reasoning_tokens: 0,
-            },
-            ms: began.elapsed().as_millis() as u64,
-            request_id: None,
-        })
+        let finish = match sequence.finish {
+            Finish::Stop => FinishReason::Stop,
+            Finish::Length => FinishReason::Length,
+        };
+        let usage = Usage {
+            calls: 1,
+            prompt_tokens: sequence.prompt_tokens as u64,
+            completion_tokens: sequence.tokens.len() as u64,
+            // Those of the cache depend on what else ran at that moment, and usage must be the same in every run of a seed.
+            ..Usage::default()
+        };
+        Ok(ChatReply::of_text(sequence.text, finish, usage, began.elapsed().as_millis() as u64))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::domain::{Role, Sampling};
+use crate::domain::{Asks, Role, Sampling};
 
 /// Answers hello and load, then runs `on_generate` for every generate line. `$n` counts the starts, `$dir` is scratch.
 fn script(dir: &Path, on_generate: &str) -> LocalSettings {
@@ -44,6 +44,8 @@ fn request() -> ChatRequest {
             seed: None,
             stop: Vec::new(),
         },
+        asks: Asks::default(),
+        workspace: None,
         brief: None,
     }
 }

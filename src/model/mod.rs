@@ -1,13 +1,17 @@
 //! Access to language models: one trait, its implementations, and what stands between them and the engine
 //! (record and replay, budget, retries, redaction).
 
+mod attempt;
 mod budget;
 mod completion;
+mod dialect;
 mod dials;
 pub mod edit_search;
 mod http;
 pub mod local;
+mod login;
 pub mod mock;
+mod patience;
 mod record;
 mod redact;
 mod retry;
@@ -15,9 +19,13 @@ mod sse;
 mod stack;
 pub mod worker_protocol;
 
+pub use attempt::{Endpoint, Fault, FaultKind};
 pub use budget::{Budget, Metered, Reservation};
+pub use dialect::{Api, AuthStyle, Dialect, TokenField};
 pub use dials::{Dials, Limits};
-pub use http::{ApiKey, HttpSettings, HttpSetupError, MAX_REPLY_BYTES, OpenAiChat};
+pub use http::{HttpEndpoint, HttpSettings, HttpSetupError, MAX_REPLY_BYTES};
+pub use login::{ApiKey, Login, TokenSource};
+pub use patience::Patient;
 pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;
@@ -27,7 +35,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use crate::domain::{ChatReply, ChatRequest};
+use crate::domain::{ChatReply, ChatRequest, Delivery};
 use crate::event::Live;
 
 /// Takes high-rate news of calls; must be cheap and never block.
@@ -38,6 +46,11 @@ pub trait ChatModel: Send + Sync {
     /// Names everything outside the request that determines a reply (backend, model, file hash); part of call
     /// fingerprints and shown to people. Never a secret.
     fn label(&self) -> &str;
+
+    /// How it gets the skill document.
+    fn delivery(&self) -> Delivery {
+        Delivery::Prompt
+    }
 
     fn chat<'a>(
         &'a self,

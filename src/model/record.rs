@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::redact::Redactor;
 use super::{ChatModel, LiveSink, ModelError};
-use crate::domain::{ChatReply, ChatRequest, EffectKey, Prompt, Role, Sampling};
+use crate::domain::{Asks, ChatReply, ChatRequest, Delivery, EffectKey, Prompt, Role, Sampling, Workspace};
 
 /// A folder given to `replay_from` may come from anywhere: a record never unpacks to more than this.
 const MAX_RECORD_BYTES: u64 = 256 << 20;
@@ -34,6 +34,10 @@ pub struct CallRecord {
 pub struct RecordedRequest {
     pub prompt: Prompt,
     pub sampling: Sampling,
+    #[serde(default)]
+    pub asks: Asks,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Box<Workspace>>,
 }
 
 /// The labels of the models that answered in a run, newest last, so that a replay needs no model to name them.
@@ -43,6 +47,8 @@ struct Labels {
     target: Vec<String>,
     #[serde(default)]
     optimizer: Vec<String>,
+    #[serde(default)]
+    judge: Vec<String>,
 }
 
 impl Labels {
@@ -52,6 +58,7 @@ impl Labels {
         match role {
             Role::Target => &mut self.target,
             Role::Optimizer => &mut self.optimizer,
+            Role::Judge => &mut self.judge,
         }
     }
 
@@ -158,6 +165,10 @@ impl<M: ChatModel> ChatModel for Recorded<M> {
         self.inner.label()
     }
 
+    fn delivery(&self) -> Delivery {
+        self.inner.delivery()
+    }
+
     fn chat<'a>(
         &'a self,
         request: &'a ChatRequest,
@@ -170,7 +181,7 @@ impl<M: ChatModel> ChatModel for Recorded<M> {
             }
             let mut reply = self.inner.chat(request, live).await?;
             // What the run sees now must be what a resumed run reads from disk.
-            reply.text = self.redactor.redact(&reply.text);
+            reply = redacted(&reply, &self.redactor)?;
             let record = CallRecord {
                 key,
                 label: self.inner.label().to_owned(),
@@ -179,6 +190,8 @@ impl<M: ChatModel> ChatModel for Recorded<M> {
                 request: RecordedRequest {
                     prompt: request.prompt.clone(),
                     sampling: request.sampling.clone(),
+                    asks: request.asks.clone(),
+                    workspace: request.workspace.clone(),
                 },
                 reply,
             };
@@ -230,6 +243,13 @@ impl ChatModel for Replay {
             }
         })
     }
+}
+
+fn redacted(reply: &ChatReply, redactor: &Redactor) -> Result<ChatReply, ModelError> {
+    let store = |error: serde_json::Error| ModelError::Store { message: error.to_string() };
+    let mut value = serde_json::to_value(reply).map_err(store)?;
+    redactor.redact_json(&mut value);
+    serde_json::from_value(value).map_err(store)
 }
 
 async fn find(store: &CallStore, keys: Vec<EffectKey>) -> Result<Option<CallRecord>, ModelError> {

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::domain::{FinishReason, Usage};
+use crate::domain::{Asks, FinishReason, Usage};
 
 /// Answers with the number of the call.
 struct Counting(AtomicUsize);
@@ -21,13 +21,8 @@ impl ChatModel for Counting {
             if request.path == "bad" {
                 return Err(ModelError::Cancelled);
             }
-            Ok(ChatReply {
-                text: format!("reply {n} with supersecret"),
-                finish: FinishReason::Stop,
-                usage: Usage { calls: 1, prompt_tokens: 3, completion_tokens: 4, ..Usage::default() },
-                ms: 5,
-                request_id: None,
-            })
+            let usage = Usage { calls: 1, prompt_tokens: 3, completion_tokens: 4, ..Usage::default() };
+            Ok(ChatReply::of_text(format!("reply {n} with supersecret"), FinishReason::Stop, usage, 5))
         })
     }
 }
@@ -46,6 +41,8 @@ fn request(path: &str) -> ChatRequest {
             seed: Some(1),
             stop: vec!["\n".into()],
         },
+        asks: Asks::default(),
+        workspace: None,
         brief: None,
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
+use super::attempt::{Fault, FaultKind};
 use crate::domain::fingerprint;
 
 /// Statuses that another attempt may cure.
@@ -62,42 +63,29 @@ impl RetryPolicy {
     }
 }
 
-/// Why one attempt gave no reply.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Fault {
-    /// Worth another attempt, after `wait` if the server named one.
-    Temporary { message: String, wait: Option<Duration> },
-    /// The key is missing, wrong or not allowed: every other call would fail as well.
-    Authentication { message: String },
-    /// The same request would be refused again.
-    Refused { status: u16, message: String },
-}
-
-impl Fault {
-    pub fn temporary(message: impl Into<String>) -> Self {
-        Self::Temporary { message: message.into(), wait: None }
+/// Judges an answer with an error status, or an error object inside a 200 (then `status` is its own code, or 200).
+pub fn judge_answer(status: u16, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Fault {
+    let error = ErrorBody::read(body);
+    let message = error.message;
+    if matches!(status, 401 | 403) {
+        return Fault::new(FaultKind::Authentication, message);
     }
-
-    /// Judges an answer with an error status, or an error object inside a 200 (then `status` is its own code, or 200).
-    pub fn of_answer(status: u16, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Self {
-        let error = ErrorBody::read(body);
-        let message = error.message;
-        if matches!(status, 401 | 403) {
-            return Self::Authentication { message };
-        }
-        let hopeless = error.codes.iter().any(|code| HOPELESS.contains(&code.as_str()));
-        let retry = match header(headers, "x-should-retry") {
-            _ if hopeless => false,
-            Some("true") => true,
-            Some("false") => false,
-            _ => RETRYABLE.contains(&status) || status == 200,
-        };
-        if retry {
-            Self::Temporary { message: format!("status {status}: {message}"), wait: asked_wait(headers, now) }
-        } else {
-            Self::Refused { status, message }
-        }
+    let hopeless = error.codes.iter().any(|code| HOPELESS.contains(&code.as_str()));
+    let retry = match header(headers, "x-should-retry") {
+        _ if hopeless => false,
+        Some("true") => true,
+        Some("false") => false,
+        _ => RETRYABLE.contains(&status) || status == 200,
+    };
+    if !retry {
+        return Fault::refused(status, message);
     }
+    let wait = asked_wait(headers, now);
+    let kind = match status {
+        429 | 529 => FaultKind::Overloaded { wait },
+        _ => FaultKind::Temporary { wait },
+    };
+    Fault::new(kind, format!("status {status}: {message}"))
 }
 
 /// `retry-after-ms`, else `retry-after` as seconds or as an HTTP date.
@@ -167,7 +155,7 @@ mod tests {
 
     fn judge(status: u16, pairs: &[(&'static str, &str)], body: &str) -> Fault {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
-        Fault::of_answer(status, &headers(pairs), body.as_bytes(), now)
+        judge_answer(status, &headers(pairs), body.as_bytes(), now)
     }
 
     #[test]
@@ -188,14 +176,19 @@ mod tests {
     #[test]
     fn retries_exactly_the_curable_statuses() {
         for status in [408, 409, 425, 429, 500, 502, 503, 504, 529] {
-            assert!(matches!(judge(status, &[], "{}"), Fault::Temporary { .. }), "{status}");
+            let overloaded = matches!(status, 429 | 529);
+            let want = match overloaded {
+                true => FaultKind::Overloaded { wait: None },
+                false => FaultKind::Temporary { wait: None },
+            };
+            assert_eq!(judge(status, &[], "{}").kind, want, "{status}");
         }
         for status in [300, 400, 402, 404, 413, 422, 501] {
-            assert!(matches!(judge(status, &[], "{}"), Fault::Refused { .. }), "{status}");
+            assert_eq!(judge(status, &[], "{}").kind, FaultKind::Refused { status });
         }
         for status in [401, 403] {
             let fault = judge(status, &[("x-should-retry", "true")], r#"{"error":{"message":"no key"}}"#);
-            assert_eq!(fault, Fault::Authentication { message: "no key".into() });
+            assert_eq!(fault, Fault::new(FaultKind::Authentication, "no key"));
         }
     }
 
@@ -204,10 +197,11 @@ mod tests {
         for code in HOPELESS {
             let body = format!(r#"{{"error":{{"message":"m","code":"{code}"}}}}"#);
             let fault = judge(429, &[("x-should-retry", "true")], &body);
-            assert_eq!(fault, Fault::Refused { status: 429, message: "m".into() });
+            assert_eq!(fault, Fault::refused(429, "m"));
         }
-        assert!(matches!(judge(500, &[("x-should-retry", "false")], ""), Fault::Refused { .. }));
-        assert!(matches!(judge(400, &[("x-should-retry", "true")], ""), Fault::Temporary { .. }));
+        let kind = |status, should: &str| judge(status, &[("x-should-retry", should)], "").kind;
+        assert_eq!(kind(500, "false"), FaultKind::Refused { status: 500 });
+        assert_eq!(kind(400, "true"), FaultKind::Temporary { wait: None });
     }
 
     #[test]
@@ -222,7 +216,7 @@ mod tests {
             (vec![("retry-after", "-3")], None),
             (vec![], None),
         ] {
-            let Fault::Temporary { wait, .. } = judge(429, &pairs, "{}") else { panic!("not temporary") };
+            let FaultKind::Overloaded { wait } = judge(429, &pairs, "{}").kind else { panic!("not retried") };
             assert_eq!(wait.map(|wait| wait.as_secs_f64()), want, "{pairs:?}");
         }
     }
@@ -237,11 +231,9 @@ mod tests {
             ("<html>\u{1b}[31mbad\r\ngateway", "<html> [31mbad  gateway"),
             ("", "no message"),
         ] {
-            assert_eq!(judge(400, &[], body), Fault::Refused { status: 400, message: want.into() });
+            assert_eq!(judge(400, &[], body), Fault::refused(400, want));
         }
-        assert!(
-            matches!(judge(400, &[], &"x".repeat(9999)), Fault::Refused { message, .. } if message.len() == 400)
-        );
+        assert_eq!(judge(400, &[], &"x".repeat(9999)).message.len(), 400);
     }
 
     #[test]

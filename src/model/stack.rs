@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use secrecy::ExposeSecret;
 
 use super::dials::seconds;
 use super::edit_search::EditSearch;
 use super::{
-    ApiKey, Budget, CallStore, ChatModel, Dials, HttpSettings, HttpSetupError, Likelihood, LiveSink, Metered,
-    ModelError, OpenAiChat, Recorded, Redactor, Replay, RetryPolicy,
+    Api, ApiKey, AuthStyle, Budget, CallStore, ChatModel, Dialect, Dials, HttpEndpoint, HttpSettings,
+    HttpSetupError, Likelihood, LiveSink, Login, Metered, ModelError, Patient, Recorded, Redactor, Replay,
+    RetryPolicy, TokenField,
 };
 use crate::config::{Backend, ModelConfig, RoleConfig};
-use crate::domain::{ChatReply, ChatRequest, Role};
+use crate::domain::{ChatReply, ChatRequest, Delivery, Role};
 
 /// The running local worker, as a model and as a scorer.
 #[derive(Clone)]
@@ -101,7 +103,10 @@ impl ModelStack {
         }
         let target_key = parts.key(Role::Target, &config.target)?;
         let optimizer_key = parts.key(Role::Optimizer, &config.optimizer)?;
-        let keys = [&target_key, &optimizer_key].into_iter().flatten().map(|key| key.secret.clone());
+        let keys = [&target_key, &optimizer_key]
+            .into_iter()
+            .flatten()
+            .map(|key| key.secret.expose_secret().to_owned());
         let redactor = Arc::new(Redactor::new(keys));
         let dials = Arc::new(Dials::of(config));
         Ok(Self {
@@ -125,10 +130,12 @@ impl StackParts<'_> {
         match config.backend {
             Backend::OpenaiChat => {
                 let settings = self.http_settings(role.name(), config, key)?;
-                let model = OpenAiChat::new(settings, Arc::clone(redactor))
-                    .map_err(|source| SetupError::Http { role: role.name(), source })?
-                    .with_dials(Arc::clone(dials));
-                self.layered(Metered::new(model, Arc::clone(&self.budget)).estimating(), role, redactor)
+                let endpoint = HttpEndpoint::new(settings, Arc::clone(redactor), Arc::clone(dials))
+                    .map_err(|source| SetupError::Http { role: role.name(), source })?;
+                let (dials, budget) = (Arc::clone(dials), Arc::clone(&self.budget));
+                let policy = RetryPolicy::default();
+                let model = Patient::new(Arc::new(endpoint), policy, dials, budget, Arc::clone(redactor));
+                self.layered(model, role, redactor)
             }
             Backend::Local => {
                 let model = Shared(self.local(role, "local")?.chat);
@@ -184,17 +191,29 @@ impl StackParts<'_> {
             return Err(SetupError::Missing { role, key: "model", remedy });
         }
         let models = self.config;
+        // The vendor's own API refuses `max_tokens` for newer models; most other servers know only that.
+        let token_field = match config.base_url.contains("//api.openai.com") {
+            true => TokenField::MaxCompletionTokens,
+            false => TokenField::MaxTokens,
+        };
+        let dialect = Dialect {
+            name: "openai_compatible".into(),
+            api: Api::Chat,
+            base_url: String::new(),
+            hosts: Vec::new(),
+            auth: AuthStyle::Bearer,
+            key_env: String::new(),
+            token_field,
+        };
         Ok(HttpSettings {
+            dialect,
             base_url: config.base_url.clone(),
             model: config.model.clone(),
-            key,
+            login: key.map_or(Login::None, Login::Key),
             stream: config.stream,
             effort: models.reasoning.reasoning_effort,
             rewrite_effort: models.reasoning.rewrite_reasoning_effort,
             connect_timeout: seconds(models.connect_timeout_s),
-            read_timeout: seconds(models.read_timeout_s),
-            total_timeout: seconds(models.total_timeout_s),
-            retry: RetryPolicy { max_retries: models.max_retries, ..RetryPolicy::default() },
         })
     }
 
@@ -212,11 +231,12 @@ impl StackParts<'_> {
                 if secret.is_empty() {
                     return Err(SetupError::KeyFile { role, file, why: "the file is empty".into() });
                 }
-                Ok(Some(ApiKey { secret, origin: format!("file {}", file.display()) }))
+                Ok(Some(ApiKey { secret: secret.into(), origin: format!("file {}", file.display()) }))
             }
             (variable, "") => match (self.env)(variable).map(|text| text.trim().to_owned()) {
                 Some(secret) if !secret.is_empty() => {
-                    Ok(Some(ApiKey { secret, origin: format!("environment variable {variable}") }))
+                    let origin = format!("environment variable {variable}");
+                    Ok(Some(ApiKey { secret: secret.into(), origin }))
                 }
                 Some(_) | None => Err(SetupError::MissingVariable { role, variable: variable.to_owned() }),
             },
@@ -231,6 +251,10 @@ struct Shared(Arc<dyn ChatModel>);
 impl ChatModel for Shared {
     fn label(&self) -> &str {
         self.0.label()
+    }
+
+    fn delivery(&self) -> Delivery {
+        self.0.delivery()
     }
 
     fn chat<'a>(

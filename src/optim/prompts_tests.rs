@@ -27,7 +27,7 @@ fn messages(prompt: &Prompt) -> (String, String) {
     let Prompt::Chat(messages) = prompt else { panic!("not a chat") };
     let [system, user] = messages.as_slice() else { panic!("{messages:?}") };
     assert_eq!((system.role, user.role), (Speaker::System, Speaker::User));
-    (system.content.clone(), user.content.clone())
+    (system.content.text(), user.content.text())
 }
 
 fn rendered(brief: &Brief) -> (String, String) {
@@ -486,13 +486,13 @@ fn a_repair_goes_on_with_the_conversation() {
     assert_eq!(messages[..2], before);
     let [_, _, answer, request] = messages.as_slice() else { panic!("{}", messages.len()) };
     assert_eq!((answer.role, request.role), (Speaker::Assistant, Speaker::User));
-    assert!(answer.content.starts_with("HEADx") && answer.content.ends_with("xTAIL"));
-    assert!(answer.content.len() < REPAIRED_REPLY + 100);
-    assert!(request.content.ends_with("\n\nWhat is wrong: the reply holds no JSON value"));
+    assert!(answer.content.text().starts_with("HEADx") && answer.content.text().ends_with("xTAIL"));
+    assert!(answer.content.text().len() < REPAIRED_REPLY + 100);
+    assert!(request.content.text().ends_with("\n\nWhat is wrong: the reply holds no JSON value"));
     let Prompt::Chat(messages) = prompts.repair(&Prompt::Text("x".into()), " ", "f") else {
         panic!("not a chat")
     };
-    assert_eq!(messages[1].content, "(empty)");
+    assert_eq!(messages[1].content.text(), "(empty)");
 }
 
 proptest! {

@@ -77,7 +77,7 @@ fn trace_is_shown() -> bool {
     let brief = Brief::Probe { skill, trajectories, memory: Vec::new(), meta_skill };
     match Prompts::new(Default::default(), 0).unwrap().render(&brief) {
         Prompt::Chat(messages) => {
-            messages.iter().any(|message| message.content.contains("<trace>\n0: [user] q"))
+            messages.iter().any(|message| message.content.text().contains("<trace>\n0: [user] q"))
         }
         Prompt::Text(_) => false,
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use planish::event::Live;
 use planish::model::mock::{Answer, Chaos, Detailed, Fault, MockServer, Rule, Script, hostile};
-use planish::model::{ChatModel, HttpSetupError, ModelError, OpenAiChat, Redactor};
+use planish::model::{ChatModel, Dials, HttpEndpoint, HttpSetupError, ModelError};
 
-use crate::support::{KEY, chat, deaf, listen, model, sequence, serve, settings};
+use crate::support::{KEY, chat, deaf, listen, model, redactor, sequence, serve, settings};
 
 fn status(status: u16, headers: &[(&str, &str)]) -> Answer {
     let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -27,7 +27,7 @@ async fn survives(faults: impl Fn() -> Vec<Answer>) {
         let expected = faults.len() as u64 + 1;
         let server = sequence(faults.into_iter().chain(["survived".into()])).await;
         let mut settings = settings(&server);
-        settings.stream = stream;
+        settings.http.stream = stream;
         let reply = model(settings).chat(&chat("x"), &deaf()).await.unwrap();
         assert_eq!(reply.text, "survived");
         assert_eq!(server.count(), expected, "stream: {stream}");
@@ -59,11 +59,11 @@ async fn silence_ends_at_the_read_and_the_total_timeout() {
         let server =
             sequence([Answer::Fault(Fault::Stall), Answer::Fault(Fault::Hang), "survived".into()]).await;
         let mut settings = settings(&server);
-        settings.stream = stream;
-        settings.read_timeout = Duration::from_millis(100);
-        settings.total_timeout = Duration::from_millis(500);
+        settings.http.stream = stream;
+        settings.limits.read_timeout = Duration::from_millis(100);
+        settings.limits.total_timeout = Duration::from_millis(500);
         // A slow machine may time out once more, never less.
-        settings.retry.max_retries = 20;
+        settings.limits.max_retries = 20;
         let (sink, heard) = listen();
         assert_eq!(model(settings).chat(&chat("x"), &sink).await.unwrap().text, "survived");
         let errors: Vec<String> = heard
@@ -164,12 +164,11 @@ async fn hopeless_calls_are_not_repeated() {
 
 #[tokio::test]
 async fn a_withheld_reply_is_refused_and_a_used_up_limit_is_explained() {
-    let withheld =
-        Detailed { text: String::new(), repeat: 1, expand: false, finish: Some("content_filter".into()) };
+    let withheld = Detailed { finish: Some("content_filter".into()), ..Detailed::default() };
     let (error, count) = error_of(Answer::Detailed(withheld)).await;
     assert!(error.to_string().contains("content filter"), "{error}");
     assert_eq!(count, 1);
-    let cut = Detailed { text: String::new(), repeat: 1, expand: false, finish: Some("length".into()) };
+    let cut = Detailed { finish: Some("length".into()), ..Detailed::default() };
     let (error, _) = error_of(Answer::Detailed(cut)).await;
     assert!(error.to_string().contains("max_tokens"), "{error}");
 }
@@ -198,7 +197,7 @@ async fn invalid_utf8_is_replaced() {
     for stream in [true, false] {
         let server = sequence([Answer::Fault(Fault::InvalidUtf8)]).await;
         let mut settings = settings(&server);
-        settings.stream = stream;
+        settings.http.stream = stream;
         assert_eq!(model(settings).chat(&chat("x"), &deaf()).await.unwrap().text, "a\u{fffd}b");
     }
 }
@@ -216,7 +215,7 @@ async fn replies_over_the_limit_are_errors() {
         let huge = Answer::Fault(Fault::Huge { bytes: 9 << 20 });
         let server = serve(Script { chunk, ..Script::sequence([huge]) }).await;
         let mut settings = settings(&server);
-        settings.stream = stream;
+        settings.http.stream = stream;
         let error = model(settings).chat(&chat("x"), &deaf()).await.unwrap_err();
         assert!(error.to_string().contains("larger than 8 MiB"), "{error}");
         assert_eq!(server.count(), 1);
@@ -229,7 +228,7 @@ async fn a_dead_server_is_named() {
     let mut settings = settings(&server);
     // A port that was free a moment ago.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    settings.base_url = format!("http://{free}/v1");
+    settings.http.base_url = format!("http://{free}/v1");
     let error = model(settings).chat(&chat("x"), &deaf()).await.unwrap_err();
     assert!(error.to_string().contains("cannot connect"), "{error}");
 }
@@ -257,8 +256,8 @@ async fn a_third_of_random_faults_changes_nothing_but_time() {
     let (calm, wild) = (serve(calm).await, serve(wild).await);
     let replies = async |server: &MockServer, total_timeout: Duration| {
         let mut settings = settings(server);
-        settings.total_timeout = total_timeout;
-        settings.retry.max_retries = 12;
+        settings.limits.total_timeout = total_timeout;
+        settings.limits.max_retries = 12;
         let model = model(settings);
         let calls = (0..40).map(|n| {
             let model = &model;
@@ -277,8 +276,8 @@ async fn keys_do_not_travel_in_the_clear() {
     let server = sequence(["x".into()]).await;
     let build = |base_url: &str| {
         let mut settings = settings(&server);
-        settings.base_url = base_url.into();
-        OpenAiChat::new(settings, Arc::new(Redactor::new([])))
+        settings.http.base_url = base_url.into();
+        HttpEndpoint::new(settings.http, redactor(), Arc::new(Dials::new(settings.limits)))
     };
     for url in ["http://192.0.2.1/v1", "http://example.invalid/v1", "http://localhost.example.invalid/v1"] {
         let Err(error) = build(url) else { panic!("{url} accepted") };

@@ -4,10 +4,10 @@ use planish::config::Effort;
 use planish::domain::{FinishReason, Prompt, Sampling, Usage};
 use planish::event::Live;
 use planish::model::mock::{Answer, Detailed, Script};
-use planish::model::{ChatModel, HttpSettings};
+use planish::model::{ChatModel, Login};
 use serde_json::json;
 
-use crate::support::{KEY, chat, deaf, listen, model, request, sequence, serve, settings};
+use crate::support::{KEY, Settings, chat, deaf, listen, model, request, sequence, serve, settings};
 
 #[tokio::test]
 async fn chat_request_streamed() {
@@ -33,14 +33,14 @@ async fn efforts_are_sent_when_they_are_set_and_belong_to_the_label() {
     let server = sequence(["fine".into(), "fine".into(), "fine".into(), "fine".into()]).await;
     let mut settings = settings(&server);
     assert!(!model(settings.clone()).label().contains("effort"));
-    settings.effort = Effort::Medium;
+    settings.http.effort = Effort::Medium;
     let mut rewrite = chat("x");
     rewrite.stage = "rewrite".into();
-    let asked = |settings: &HttpSettings| (model(settings.clone()), rewrite.clone());
+    let asked = |settings: &Settings| (model(settings.clone()), rewrite.clone());
     let (client, request) = asked(&settings);
     client.chat(&chat("x"), &deaf()).await.unwrap();
     client.chat(&request, &deaf()).await.unwrap();
-    settings.rewrite_effort = Effort::High;
+    settings.http.rewrite_effort = Effort::High;
     let (client, request) = asked(&settings);
     client.chat(&chat("x"), &deaf()).await.unwrap();
     client.chat(&request, &deaf()).await.unwrap();
@@ -63,8 +63,8 @@ async fn text_request_with_every_sampling_parameter() {
         stop: vec!["\n".into()],
     };
     let mut settings = settings(&server);
-    settings.stream = false;
-    settings.key = None;
+    settings.http.stream = false;
+    settings.http.login = Login::None;
     let reply = model(settings).chat(&request, &deaf()).await.unwrap();
     assert_eq!(reply.text, "Paris");
     let seen = server.requests().remove(0);
@@ -89,7 +89,7 @@ async fn reply_usage_and_request_id_with_and_without_a_stream() {
     for stream in [true, false] {
         let server = sequence([text.into()]).await;
         let mut settings = settings(&server);
-        settings.stream = stream;
+        settings.http.stream = stream;
         let reply = model(settings).chat(&chat("x"), &deaf()).await.unwrap();
         assert_eq!(reply.text, text);
         assert_eq!(reply.finish, FinishReason::Stop);
@@ -130,7 +130,7 @@ async fn a_server_without_usage_still_counts_one_call() {
 
 #[tokio::test]
 async fn finish_reasons_pass() {
-    let cut = Detailed { text: "cut".into(), repeat: 1, expand: false, finish: Some("length".into()) };
+    let cut = Detailed { text: "cut".into(), finish: Some("length".into()), ..Detailed::default() };
     let server = sequence([Answer::Detailed(cut)]).await;
     let reply = model(settings(&server)).chat(&chat("x"), &deaf()).await.unwrap();
     assert_eq!(reply.finish, FinishReason::Length);

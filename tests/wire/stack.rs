@@ -22,7 +22,7 @@ fn config(server: &MockServer) -> ModelConfig {
 }
 
 fn budget(max_calls: u64, max_tokens: u64) -> Arc<Budget> {
-    let limits = BudgetConfig { max_calls, max_tokens, max_seconds: 0 };
+    let limits = BudgetConfig { max_calls, max_tokens, ..BudgetConfig::default() };
     Arc::new(Budget::new(limits, Usage::default(), 0.0))
 }
 
@@ -198,8 +198,7 @@ impl ChatModel for FakeLocal {
         _live: &'a LiveSink,
     ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
         let usage = Usage { calls: 1, prompt_tokens: 2, completion_tokens: 0, ..Usage::default() };
-        let reply =
-            ChatReply { text: String::new(), finish: FinishReason::Stop, usage, ms: 1, request_id: None };
+        let reply = ChatReply::of_text("", FinishReason::Stop, usage, 1);
         Box::pin(async move { Ok(reply) })
     }
 }

@@ -3,31 +3,65 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planish::config::Effort;
-use planish::domain::{ChatRequest, Message, Prompt, Role, Sampling, Speaker};
+use planish::config::{BudgetConfig, Effort};
+use planish::domain::{Asks, ChatRequest, Message, Prompt, Role, Sampling, Speaker, Usage};
 use planish::event::Live;
 use planish::model::mock::{Answer, MockServer, Script};
-use planish::model::{ApiKey, HttpSettings, LiveSink, OpenAiChat, Redactor, RetryPolicy};
+use planish::model::{
+    Api, ApiKey, AuthStyle, Budget, Dialect, Dials, HttpEndpoint, HttpSettings, Limits, LiveSink, Login,
+    Patient, Redactor, RetryPolicy, TokenField,
+};
 
 pub const KEY: &str = "planish-test-key-0001";
 
-pub fn settings(server: &MockServer) -> HttpSettings {
-    HttpSettings {
-        base_url: server.base_url(),
-        model: "mock-model".into(),
-        key: Some(ApiKey { secret: KEY.into(), origin: "environment variable TEST_KEY".into() }),
-        stream: true,
-        effort: Effort::NotSent,
-        rewrite_effort: Effort::NotSent,
-        connect_timeout: Duration::from_secs(5),
-        read_timeout: Duration::from_secs(20),
-        total_timeout: Duration::from_secs(20),
-        retry: RetryPolicy { max_retries: 3, base: Duration::from_millis(1), ..RetryPolicy::default() },
+/// A client's settings and how patient it is.
+#[derive(Clone)]
+pub struct Settings {
+    pub http: HttpSettings,
+    pub limits: Limits,
+    pub retry: RetryPolicy,
+}
+
+pub fn settings(server: &MockServer) -> Settings {
+    let key = ApiKey { secret: KEY.into(), origin: "environment variable TEST_KEY".into() };
+    let dialect = Dialect {
+        name: "openai_compatible".into(),
+        api: Api::Chat,
+        base_url: String::new(),
+        hosts: Vec::new(),
+        auth: AuthStyle::Bearer,
+        key_env: String::new(),
+        token_field: TokenField::MaxTokens,
+    };
+    Settings {
+        http: HttpSettings {
+            dialect,
+            base_url: server.base_url(),
+            model: "mock-model".into(),
+            login: Login::Key(key),
+            stream: true,
+            effort: Effort::NotSent,
+            rewrite_effort: Effort::NotSent,
+            connect_timeout: Duration::from_secs(5),
+        },
+        limits: Limits {
+            max_retries: 3,
+            read_timeout: Duration::from_secs(20),
+            total_timeout: Duration::from_secs(20),
+        },
+        retry: RetryPolicy { base: Duration::from_millis(1), ..RetryPolicy::default() },
     }
 }
 
-pub fn model(settings: HttpSettings) -> OpenAiChat {
-    OpenAiChat::new(settings, Arc::new(Redactor::new([KEY.to_owned()]))).unwrap()
+pub fn redactor() -> Arc<Redactor> {
+    Arc::new(Redactor::new([KEY.to_owned()]))
+}
+
+pub fn model(settings: Settings) -> Patient {
+    let dials = Arc::new(Dials::new(settings.limits));
+    let endpoint = HttpEndpoint::new(settings.http, redactor(), dials.clone()).unwrap();
+    let budget = Arc::new(Budget::new(BudgetConfig::default(), Usage::default(), 0.0));
+    Patient::new(Arc::new(endpoint), settings.retry, dials, budget, redactor())
 }
 
 pub async fn serve(script: Script) -> MockServer {
@@ -54,6 +88,8 @@ pub fn request(prompt: Prompt) -> ChatRequest {
         stage: "rollout".into(),
         prompt,
         sampling: sampling(),
+        asks: Asks::default(),
+        workspace: None,
         brief: None,
     }
 }

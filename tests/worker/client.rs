@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::join_all;
-use planish::domain::{ChatRequest, FinishReason, Role};
+use planish::domain::{Asks, ChatRequest, FinishReason, Role};
 use planish::event::Live;
 use planish::model::local::{LocalModel, LocalSettings, LogSink};
 use planish::model::{ChatModel, Likelihood, LiveSink, ModelError};
@@ -21,6 +21,8 @@ fn request(path: &str, prompt: &str, max_tokens: u32) -> ChatRequest {
         stage: "rollout".into(),
         prompt: text(prompt),
         sampling: greedy(max_tokens),
+        asks: Asks::default(),
+        workspace: None,
         brief: None,
     }
 }

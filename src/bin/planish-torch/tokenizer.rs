@@ -20,6 +20,8 @@ pub enum TokenizerError {
     Unsupported(String),
     #[error("the model has no token {0}, which the ChatML template needs; send the prompt as text")]
     NoChat(&'static str),
+    #[error("this model takes text only; a message holds images, thinking, or tool calls")]
+    NotText,
     #[error("tokenizer: {0}")]
     Library(String),
 }
@@ -124,6 +126,7 @@ impl Tokenizer {
                 let start = self.chat_start.ok_or(TokenizerError::NoChat("<|im_start|>"))?;
                 let end = self.chat_end.ok_or(TokenizerError::NoChat("<|im_end|>"))?;
                 for Message { role, content } in messages {
+                    let content = content.as_text().ok_or(TokenizerError::NotText)?;
                     ids.push(start);
                     ids.extend(self.encode(&format!("{}\n{content}", role.name()))?);
                     ids.push(end);

@@ -86,7 +86,7 @@ impl ChatModel for EditSearch {
             live(Live::CallFinished { path, ok: answer.is_ok(), tokens: 0, ms });
             // A call like any other of the optimizer, but no model's: it has no tokens.
             let (finish, usage) = (FinishReason::Stop, Usage { calls: 1, ..Usage::default() });
-            answer.map(|text| ChatReply { text, finish, usage, ms, request_id: None })
+            answer.map(|text| ChatReply::of_text(text, finish, usage, ms))
         })
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::document::{blocks, example_block};
 use super::*;
 use crate::domain::{
-    ComparisonPair, Edit, EditOp, FailedAttempt, PairCategory, PairSide, Patch, Prompt, Role, Sampling,
+    Asks, ComparisonPair, Edit, EditOp, FailedAttempt, PairCategory, PairSide, Patch, Prompt, Role, Sampling,
     StepMemory, Trajectory, UpdateMode,
 };
 
@@ -90,6 +90,8 @@ async fn ask(fake: &Arc<Fake>, brief: Option<Brief>) -> Result<Value, ModelError
             seed: None,
             stop: vec![],
         },
+        asks: Asks::default(),
+        workspace: None,
         brief: brief.map(Box::new),
     };
     let live: LiveSink = Arc::new(|_| {});
