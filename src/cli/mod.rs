@@ -8,6 +8,7 @@ mod compare;
 mod ctl;
 mod doctor;
 mod dump;
+mod estimate;
 mod eval;
 mod failure;
 mod foreground;
@@ -85,6 +86,8 @@ enum Command {
     Compare(compare::Args),
     /// Check skill folders, and put skills where coding agents look
     Skill(skill::Args),
+    /// What a run would take: calls, tokens and money by stage, before anything is spent
+    Estimate(estimate::Args),
     /// Check that this machine has what planish needs
     Doctor(doctor::Args),
     /// Print every configuration key with its type, default and meaning
@@ -121,6 +124,7 @@ pub fn main() -> ExitCode {
         Command::Ctl(args) => block_on(ctl::run(args)),
         Command::Import(args) => import::run(&args),
         Command::Eval(args) => block_on(eval::run(args)),
+        Command::Estimate(args) => block_on(estimate::run(args)),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Skill(args) => skill::run(&args),
