@@ -9,6 +9,7 @@ mod ctl;
 mod doctor;
 mod dump;
 mod eval;
+mod export_skill;
 mod failure;
 mod foreground;
 mod host;
@@ -83,6 +84,8 @@ enum Command {
     Report(report::Args),
     /// Runs side by side: scores with intervals, and where their configurations differ
     Compare(compare::Args),
+    /// Write the best skill of a run as a skill folder
+    ExportSkill(export_skill::Args),
     /// Check skill folders, and put skills where coding agents look
     Skill(skill::Args),
     /// Check that this machine has what planish needs
@@ -123,6 +126,7 @@ pub fn main() -> ExitCode {
         Command::Eval(args) => block_on(eval::run(args)),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::ExportSkill(args) => export_skill::run(&args),
         Command::Skill(args) => skill::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),
