@@ -54,6 +54,7 @@ impl Patient {
                     let remedy = self.endpoint.login();
                     return Err(ModelError::Authentication { host: host(), message, remedy });
                 }
+                FaultKind::Unusable => return Err(ModelError::Unusable { host: host(), message }),
                 FaultKind::Refused { status } => {
                     return Err(ModelError::Refused { host: host(), status, message });
                 }
