@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::Stop;
 use super::calls::sampling;
 use crate::config::Config;
-use crate::domain::{Dataset, Evaluator, Item, Score, Split};
+use crate::domain::{Dataset, Evaluator, Item, Role, Score, Split};
 use crate::env::batches::eval_size;
 use crate::env::{Environment, RolloutContext};
 use crate::event::ItemResult;
@@ -146,7 +146,7 @@ async fn roll_out(scoring: &Scoring<'_>, draw: Draw<'_>, quiet: &LiveSink) -> Re
         target: scoring.target,
         path: &path,
         stage: "evaluation",
-        sampling: sampling(scoring.config.train.seed, &scoring.config.model.target, &seeded),
+        sampling: sampling(scoring.config.train.seed, &scoring.config.model, Role::Target, &seeded),
         readout: None,
         live: quiet,
     };

@@ -25,7 +25,7 @@ pub use error::{DataError, Place};
 pub use passages::leading_passages;
 pub use qa::QaEnv;
 pub use rows::read_rows;
-pub use scorer::{References, Scorer, normalize};
+pub use scorer::{References, Rule, Scorer, normalize};
 pub use split::{parse_ratio, split_counts};
 pub use task::{Task, train_size};
 

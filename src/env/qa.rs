@@ -12,7 +12,7 @@ use crate::model::ModelError;
 use super::answer::Extraction;
 use super::error::DataError;
 use super::passages::leading_passages;
-use super::scorer::{References, SCORER_VERSION, Scorer, no_answer};
+use super::scorer::{References, Rule, SCORER_VERSION, Scorer, no_answer};
 use super::{Environment, RolloutContext};
 
 /// Raised when prompts, extraction or the rollout's form change for equal settings.
@@ -65,7 +65,12 @@ impl QaEnv {
             templates,
             style: config.prompt_style,
             extraction: Extraction::new(config)?,
-            scorer: Scorer { kind: config.scorer, numeric_tolerance: config.numeric_tolerance },
+            scorer: Scorer {
+                kind: Rule::of(config.scorer).ok_or_else(|| {
+                    DataError::setting("env.scorer", "the judge is not part of this version")
+                })?,
+                numeric_tolerance: config.numeric_tolerance,
+            },
             answer_field: config.answer_field.clone(),
             type_field: config.type_field.clone(),
             version: version(config),

@@ -14,7 +14,7 @@ use super::{
     HttpSetupError, Likelihood, LiveSink, Login, Metered, ModelError, Patient, Recorded, Redactor, Replay,
     RetryPolicy, TokenField,
 };
-use crate::config::{Backend, ModelConfig, RoleConfig};
+use crate::config::{Backend, Misrouted, ModelConfig, RoleConfig, Route, Server};
 use crate::domain::{ChatReply, ChatRequest, Delivery, Role};
 
 /// The running local worker, as a model and as a scorer.
@@ -60,14 +60,10 @@ pub enum SetupError {
     KeyFile { role: &'static str, file: PathBuf, why: String },
     #[error("model.{role} names both api_key_env and api_key_file; keep one")]
     TwoKeys { role: &'static str },
-    #[error("model.{role}.{key} is empty; {remedy}")]
-    Missing { role: &'static str, key: &'static str, remedy: &'static str },
+    #[error("{}", lines(role, wrong))]
+    Misrouted { role: &'static str, wrong: Vec<Misrouted> },
     #[error("model.{role}: {source}")]
     Http { role: &'static str, source: HttpSetupError },
-    #[error(
-        "model.target.backend = \"edit_search\": the edit search is no model; it serves the optimizer only"
-    )]
-    EditSearchTarget,
     #[error("model.{role}.backend = \"{backend}\" needs the local worker, which was not started")]
     NoWorker { role: &'static str, backend: &'static str },
     #[error(
@@ -127,9 +123,11 @@ impl StackParts<'_> {
         redactor: &Arc<Redactor>,
         dials: &Arc<Dials>,
     ) -> Result<Arc<dyn ChatModel>, SetupError> {
-        match config.backend {
-            Backend::OpenaiChat => {
-                let settings = self.http_settings(role.name(), config, key)?;
+        let route =
+            self.config.route(role).map_err(|wrong| SetupError::Misrouted { role: role.name(), wrong })?;
+        match route {
+            Route::Server(server) => {
+                let settings = self.http_settings(role, config, server, key);
                 let endpoint = HttpEndpoint::new(settings, Arc::clone(redactor), Arc::clone(dials))
                     .map_err(|source| SetupError::Http { role: role.name(), source })?;
                 let (dials, budget) = (Arc::clone(dials), Arc::clone(&self.budget));
@@ -137,26 +135,16 @@ impl StackParts<'_> {
                 let model = Patient::new(Arc::new(endpoint), policy, dials, budget, Arc::clone(redactor));
                 self.layered(model, role, redactor)
             }
-            Backend::Local => {
+            Route::Local => {
                 let model = Shared(self.local(role, "local")?.chat);
                 self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
             }
-            Backend::EditSearch => {
-                if role == Role::Target {
-                    return Err(SetupError::EditSearchTarget);
-                }
+            Route::EditSearch => {
                 let local = self.local(role, "edit_search")?;
                 let model = EditSearch::new(local.likelihood, local.chat.label());
                 self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
             }
-            Backend::ClaudeChat
-            | Backend::QwenChat
-            | Backend::MinimaxChat
-            | Backend::CopilotChat
-            | Backend::CodexExec
-            | Backend::ClaudeCodeExec
-            | Backend::CursorExec
-            | Backend::CopilotExec => {
+            Route::Azure(_) | Route::Program(_) | Route::Handoff => {
                 Err(SetupError::NotInThisVersion { role: role.name(), backend: config.backend.word() })
             }
         }
@@ -178,21 +166,14 @@ impl StackParts<'_> {
 
     fn http_settings(
         &self,
-        role: &'static str,
+        role: Role,
         config: &RoleConfig,
+        server: Server,
         key: Option<ApiKey>,
-    ) -> Result<HttpSettings, SetupError> {
-        if config.base_url.is_empty() {
-            let remedy = "give the server's address up to and including /v1";
-            return Err(SetupError::Missing { role, key: "base_url", remedy });
-        }
-        if config.model.is_empty() {
-            let remedy = "give the model's name as the server knows it";
-            return Err(SetupError::Missing { role, key: "model", remedy });
-        }
+    ) -> HttpSettings {
         let models = self.config;
         // The vendor's own API refuses `max_tokens` for newer models; most other servers know only that.
-        let token_field = match config.base_url.contains("//api.openai.com") {
+        let token_field = match server.base_url.contains("//api.openai.com") {
             true => TokenField::MaxCompletionTokens,
             false => TokenField::MaxTokens,
         };
@@ -205,22 +186,22 @@ impl StackParts<'_> {
             key_env: String::new(),
             token_field,
         };
-        Ok(HttpSettings {
+        HttpSettings {
             dialect,
-            base_url: config.base_url.clone(),
-            model: config.model.clone(),
+            base_url: server.base_url,
+            model: server.model,
             login: key.map_or(Login::None, Login::Key),
             stream: config.stream,
-            effort: models.reasoning.reasoning_effort,
+            effort: models.effort(role),
             rewrite_effort: models.reasoning.rewrite_reasoning_effort,
             connect_timeout: seconds(models.connect_timeout_s),
-        })
+        }
     }
 
     fn key(&self, role: Role, config: &RoleConfig) -> Result<Option<ApiKey>, SetupError> {
-        let role = role.name();
+        let (role_, role) = (role, role.name());
         match (config.api_key_env.as_str(), config.api_key_file.as_str()) {
-            _ if config.backend != Backend::OpenaiChat => Ok(None),
+            _ if !matches!(self.config.route(role_), Ok(Route::Server(_))) => Ok(None),
             ("", "") => Ok(None),
             ("", file) => {
                 let file = self.base_dir.join(file);
@@ -243,6 +224,13 @@ impl StackParts<'_> {
             (_, _) => Err(SetupError::TwoKeys { role }),
         }
     }
+}
+
+fn lines(role: &str, wrong: &[Misrouted]) -> String {
+    let line = |Misrouted { field, problem, remedy }: &Misrouted| {
+        format!("model.{role}.{field}: {problem}; {remedy}")
+    };
+    wrong.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// One worker behind several roles.

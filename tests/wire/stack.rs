@@ -142,11 +142,11 @@ async fn bad_settings_name_the_key_and_the_remedy() {
     });
     assert!(text.contains("keep one"), "{text}");
     let text = change(|config| config.target.base_url.clear());
-    assert!(text.contains("model.target.base_url is empty"), "{text}");
+    assert!(text.contains("model.target.base_url: not set"), "{text}");
     let text = change(|config| config.optimizer.model.clear());
-    assert!(text.contains("model.optimizer.model is empty"), "{text}");
+    assert!(text.contains("model.optimizer.model: not set"), "{text}");
     let text = change(|config| config.target.backend = Backend::EditSearch);
-    assert!(text.contains("no model"), "{text}");
+    assert!(text.contains("edit search cannot run tasks"), "{text}");
     let text = change(|config| config.optimizer.backend = Backend::CodexExec);
     assert!(text.contains("model.optimizer.backend = \"codex_exec\" is not part of this version"), "{text}");
     let text = change(|config| config.target.backend = Backend::Local);
