@@ -255,6 +255,16 @@ static SECTIONS: &[&[Key]] = &[
         safe("model.connect_timeout_s", SECONDS, "Longest time to connect, seconds."),
         live("model.read_timeout_s", SECONDS, "Longest silence inside a reply, seconds."),
         live("model.total_timeout_s", SECONDS, "Longest time of one attempt, seconds."),
+        live(
+            "model.call_timeout_s",
+            SECONDS,
+            "Longest time of one call with all its attempts and the waits between them, seconds.",
+        ),
+        live(
+            "model.breaker_failures",
+            small(0),
+            "Calls in a row to one host without a reply that pause the run; 0: never.",
+        ),
     ],
     backends::REASONING_ROWS,
     backends::AZURE_ROWS,
@@ -411,7 +421,13 @@ static SECTIONS: &[&[Key]] = &[
             at_least(0),
             "Most tokens (prompt and completion) of the run; 0: no limit.",
         ),
+        live("budget.max_usd", number(0.0, 1e9, false), "Most US dollars of the run; 0: no limit."),
         live("budget.max_seconds", at_least(0), "Most seconds of the run; 0: no limit."),
+        safe(
+            "budget.prices",
+            Kind::Path(Expect::File),
+            "TOML file with prices per model that come before the built-in ones; empty: none.",
+        ),
     ],
     &[live(
         "engine.stall_alert_s",

@@ -7,7 +7,7 @@ use super::backends::{
     ApiChoice, AzureOpenai, Backend, Effort, MinimaxChat, QwenChat, SERVERS, ThinkingMode,
 };
 use super::group::group;
-use super::keys::{Expect, Key, Kind, UsedBy, key, number, small};
+use super::keys::{Expect, Key, Kind, UsedBy, at_least, key, number, small};
 
 const EVERYONE: UsedBy = UsedBy::Everyone;
 const SERVED: UsedBy = UsedBy::Backends(SERVERS);
@@ -46,6 +46,12 @@ group! {
         stop: Vec<String> = Vec::new(), Kind::TextList, "A reply ends before any of these texts.";
         send_seed: bool = true, Kind::Flag, "Send a seed per call, derived from train.seed.";
         stream: bool = true, Kind::Flag, "Stream replies.";
+        max_concurrency: u32 = 0, small(0), "Most calls in flight; 0: as many as the host takes." changes_on_resume;
+        requests_per_minute: u32 = 0, small(0), "Most calls begun within any minute; 0: no limit." changes_on_resume;
+        tokens_per_minute: u64 = 0, at_least(0),
+            "Most tokens (prompt and completion) within any minute; 0: no limit." changes_on_resume;
+        warm_up: Option<bool> = None, Kind::Flag,
+            "Calls that share a new long system prompt wait for the first of them, so that the server's prompt cache serves the others; not set: where the server has one." changes_on_resume;
         reasoning_effort: Effort = Effort::NotSent, Kind::Choice(Effort::WORDS),
             "How long the model of this role thinks; empty: as model.reasoning_effort.";
     }

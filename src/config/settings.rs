@@ -63,6 +63,10 @@ pub struct ModelConfig {
     pub read_timeout_s: f64,
     /// Longest time for one attempt.
     pub total_timeout_s: f64,
+    /// Longest time for all attempts of one call and the waits between them.
+    pub call_timeout_s: f64,
+    /// Calls in a row to one host without a reply that pause the run; 0: never.
+    pub breaker_failures: u32,
     #[serde(flatten)]
     pub reasoning: Reasoning,
     #[serde(flatten)]
@@ -99,6 +103,8 @@ impl Default for ModelConfig {
             connect_timeout_s: 10.0,
             read_timeout_s: 60.0,
             total_timeout_s: 300.0,
+            call_timeout_s: 900.0,
+            breaker_failures: 5,
             reasoning: Reasoning::default(),
             azure: AzureOpenai::default(),
             qwen: QwenChat::default(),
@@ -281,13 +287,17 @@ impl Default for ReviewConfig {
     }
 }
 
-/// Hard limits, checked before every call; 0: no limit.
+/// Hard limits, checked before every attempt at a call; 0: no limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BudgetConfig {
     pub max_calls: u64,
     pub max_tokens: u64,
+    /// US dollars.
+    pub max_usd: f64,
     pub max_seconds: u64,
+    /// TOML file with prices that come before the built-in ones; empty: none.
+    pub prices: String,
 }
 
 /// The control flow itself.

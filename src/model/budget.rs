@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn limits(max_calls: u64, max_tokens: u64, max_seconds: u64) -> BudgetConfig {
-        BudgetConfig { max_calls, max_tokens, max_seconds }
+        BudgetConfig { max_calls, max_tokens, max_seconds, ..BudgetConfig::default() }
     }
 
     fn limit(budget: &Budget) -> String {

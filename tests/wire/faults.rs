@@ -164,12 +164,11 @@ async fn hopeless_calls_are_not_repeated() {
 
 #[tokio::test]
 async fn a_withheld_reply_is_refused_and_a_used_up_limit_is_explained() {
-    let withheld =
-        Detailed { text: String::new(), repeat: 1, expand: false, finish: Some("content_filter".into()) };
+    let withheld = Detailed { finish: Some("content_filter".into()), ..Detailed::default() };
     let (error, count) = error_of(Answer::Detailed(withheld)).await;
     assert!(error.to_string().contains("content filter"), "{error}");
     assert_eq!(count, 1);
-    let cut = Detailed { text: String::new(), repeat: 1, expand: false, finish: Some("length".into()) };
+    let cut = Detailed { finish: Some("length".into()), ..Detailed::default() };
     let (error, _) = error_of(Answer::Detailed(cut)).await;
     assert!(error.to_string().contains("max_tokens"), "{error}");
 }

@@ -130,7 +130,7 @@ async fn a_server_without_usage_still_counts_one_call() {
 
 #[tokio::test]
 async fn finish_reasons_pass() {
-    let cut = Detailed { text: "cut".into(), repeat: 1, expand: false, finish: Some("length".into()) };
+    let cut = Detailed { text: "cut".into(), finish: Some("length".into()), ..Detailed::default() };
     let server = sequence([Answer::Detailed(cut)]).await;
     let reply = model(settings(&server)).chat(&chat("x"), &deaf()).await.unwrap();
     assert_eq!(reply.finish, FinishReason::Length);

@@ -22,7 +22,7 @@ fn config(server: &MockServer) -> ModelConfig {
 }
 
 fn budget(max_calls: u64, max_tokens: u64) -> Arc<Budget> {
-    let limits = BudgetConfig { max_calls, max_tokens, max_seconds: 0 };
+    let limits = BudgetConfig { max_calls, max_tokens, ..BudgetConfig::default() };
     Arc::new(Budget::new(limits, Usage::default(), 0.0))
 }
 

@@ -1,14 +1,10 @@
-//! Bytes of the mock server: reads one HTTP/1.1 request, writes plain, streamed and deliberately broken answers.
-//! Must not decide what to answer.
+//! HTTP/1.1 of the mock server: reads one request, writes heads and bodies at a given pace. Must not know what is in them.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
-
-use super::script::Fault;
 
 const MAX_HEADERS: u64 = 64 << 10;
 const MAX_BODY: usize = 64 << 20;
@@ -17,26 +13,15 @@ const MAX_BODY: usize = 64 << 20;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Request {
     pub(super) method: String,
+    /// Without the query.
     pub(super) path: String,
+    pub(super) query: String,
     pub(super) headers: HashMap<String, String>,
     pub(super) body: Vec<u8>,
 }
 
 pub(super) struct Connection {
     stream: BufReader<TcpStream>,
-}
-
-/// How an answer is framed.
-#[derive(Clone, Debug)]
-pub(super) struct Shape {
-    /// `chat/completions` rather than `completions`.
-    pub(super) chat: bool,
-    pub(super) stream: bool,
-    pub(super) usage: Option<(u64, u64)>,
-    pub(super) chunk: usize,
-    /// Pause before every chunk of a stream.
-    pub(super) delay: Duration,
-    pub(super) request_id: String,
 }
 
 /// Whether the connection may serve another request.
@@ -47,6 +32,19 @@ pub(super) enum After {
     /// Send nothing more, but leave the peer waiting.
     Hold,
 }
+
+/// The beginning of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) status: u16,
+    pub(super) kind: &'static str,
+    /// Header lines beside those of the body.
+    pub(super) headers: Vec<(String, String)>,
+}
+
+pub(super) const JSON: &str = "application/json";
+pub(super) const EVENTS: &str = "text/event-stream";
+pub(super) const HTML: &str = "text/html; charset=utf-8";
 
 impl Connection {
     pub(super) fn new(stream: TcpStream) -> Self {
@@ -60,9 +58,15 @@ impl Connection {
         if head.read_line(&mut line).await? == 0 {
             return Ok(None);
         }
-        let mut words = line.split_whitespace().map(str::to_owned);
-        let (Some(method), Some(path)) = (words.next(), words.next()) else { return Ok(None) };
-        let mut request = Request { method, path, ..Request::default() };
+        let mut words = line.split_whitespace();
+        let (Some(method), Some(target)) = (words.next(), words.next()) else { return Ok(None) };
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let mut request = Request {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            query: query.to_owned(),
+            ..Request::default()
+        };
         loop {
             line.clear();
             if head.read_line(&mut line).await? == 0 {
@@ -75,6 +79,13 @@ impl Connection {
                 None => break,
             }
         }
+        if request.headers.get("expect").is_some_and(|value| value.eq_ignore_ascii_case("100-continue")) {
+            self.send(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+        }
+        let chunked = request.headers.get("transfer-encoding").is_some_and(|value| value.contains("chunked"));
+        if chunked {
+            return Ok(self.read_chunks().await?.map(|body| Request { body, ..request }));
+        }
         let length = request.headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
         if length > MAX_BODY {
             return Ok(None);
@@ -84,158 +95,74 @@ impl Connection {
         Ok(Some(request))
     }
 
+    async fn read_chunks(&mut self) -> std::io::Result<Option<Vec<u8>>> {
+        let mut body = Vec::new();
+        loop {
+            let mut line = String::new();
+            (&mut self.stream).take(MAX_HEADERS).read_line(&mut line).await?;
+            let size = line.split(';').next().unwrap_or_default().trim();
+            let Ok(size) = usize::from_str_radix(size, 16) else { return Ok(None) };
+            let start = body.len();
+            if size > MAX_BODY || start + size > MAX_BODY {
+                return Ok(None);
+            }
+            body.resize(start + size, 0);
+            self.stream.read_exact(&mut body[start..]).await?;
+            line.clear();
+            (&mut self.stream).take(MAX_HEADERS).read_line(&mut line).await?;
+            if size == 0 {
+                return Ok(Some(body));
+            }
+        }
+    }
+
     /// Waits until the peer goes away.
     pub(super) async fn hold(&mut self) {
         let mut sink = [0; 1024];
         while let Ok(1..) = self.stream.read(&mut sink).await {}
     }
 
-    pub(super) async fn reply(&mut self, shape: &Shape, text: &str, finish: &str) -> std::io::Result<()> {
-        if shape.stream {
-            let mut body = String::new();
-            self.send_chunked_head(shape).await?;
-            for piece in pieces(text, shape.chunk) {
-                event(&mut body, &shape.chunk_json(Some(&piece), None));
-                if !shape.delay.is_zero() {
-                    tokio::time::sleep(shape.delay).await;
-                    self.send_chunk(std::mem::take(&mut body).as_bytes()).await?;
-                }
-            }
-            event(&mut body, &shape.chunk_json(None, Some(finish)));
-            if let Some(usage) = shape.usage_json() {
-                event(&mut body, &json!({"choices": [], "usage": usage}));
-            }
-            body.push_str("data: [DONE]\n\n");
-            self.send_chunk(body.as_bytes()).await?;
-            self.end_chunked().await
-        } else {
-            self.send_json(200, &shape.headers(), &shape.whole_json(text, finish)).await
-        }
-    }
-
-    pub(super) async fn fault(&mut self, shape: &Shape, fault: &Fault) -> std::io::Result<After> {
-        match fault {
-            Fault::Status { status, code, message, headers } => {
-                let message = message.as_deref().unwrap_or("scripted fault");
-                let body = json!({"error": {"message": message, "type": "mock", "code": code}});
-                let lines: String =
-                    headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-                self.send_json(*status, &lines, &body).await?;
-                Ok(After::Keep)
-            }
-            Fault::Hang => Ok(After::Hold),
-            Fault::Stall | Fault::Drop => {
-                if shape.stream {
-                    let mut body = String::new();
-                    event(&mut body, &shape.chunk_json(Some("half of a "), None));
-                    self.send_chunked(shape, body.as_bytes()).await?;
-                } else {
-                    let half = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 999\r\n\r\n{\"cho";
-                    self.send(half.as_bytes()).await?;
-                }
-                Ok(if *fault == Fault::Stall { After::Hold } else { After::Close })
-            }
-            Fault::Empty => {
-                self.reply(shape, "", "stop").await?;
-                Ok(After::Keep)
-            }
-            Fault::Malformed => self.raw(shape, "data: {\"choices\": [oops\n\n", "{\"choices\": [oops").await,
-            Fault::ErrorInBody { code } => {
-                let error = json!({"error": {"message": "scripted error inside a 200", "code": code}});
-                self.raw(shape, &format!("data: {error}\n\n"), &error.to_string()).await
-            }
-            Fault::InvalidUtf8 => {
-                let whole = if shape.stream {
-                    shape.chunk_json(Some("a~b"), Some("stop"))
-                } else {
-                    shape.whole_json("a~b", "stop")
-                };
-                let mut body = whole.to_string().into_bytes();
-                for byte in &mut body {
-                    if *byte == b'~' {
-                        *byte = 0xff;
-                    }
-                }
-                if shape.stream {
-                    self.send_chunked(shape, &[b"data: ", body.as_slice(), b"\n\ndata: [DONE]\n\n"].concat())
-                        .await?;
-                    self.end_chunked().await?;
-                } else {
-                    self.send_body(200, &shape.headers(), "application/json", &body).await?;
-                }
-                Ok(After::Keep)
-            }
-            Fault::NoDone => {
-                let mut body = String::new();
-                event(&mut body, &shape.chunk_json(Some("no done"), Some("stop")));
-                self.raw(shape, &body, &shape.whole_json("no done", "stop").to_string()).await
-            }
-            Fault::Cut => {
-                let mut body = String::new();
-                event(&mut body, &shape.chunk_json(Some("half of a "), None));
-                self.raw(shape, &body, "{\"cho").await
-            }
-            Fault::Huge { bytes } => {
-                self.reply(shape, &"x".repeat(*bytes), "stop").await?;
-                Ok(After::Keep)
-            }
-        }
-    }
-
-    async fn raw(&mut self, shape: &Shape, stream: &str, whole: &str) -> std::io::Result<After> {
-        if shape.stream {
-            self.send_chunked(shape, stream.as_bytes()).await?;
-            self.end_chunked().await?;
-        } else {
-            self.send_body(200, &shape.headers(), "application/json", whole.as_bytes()).await?;
-        }
-        Ok(After::Keep)
-    }
-
-    pub(super) async fn send_json(
-        &mut self,
-        status: u16,
-        headers: &str,
-        body: &Value,
-    ) -> std::io::Result<()> {
-        self.send_body(status, headers, "application/json", body.to_string().as_bytes()).await
-    }
-
-    async fn send_body(
-        &mut self,
-        status: u16,
-        headers: &str,
-        kind: &str,
-        body: &[u8],
-    ) -> std::io::Result<()> {
-        let length = body.len();
-        let head = format!(
-            "HTTP/1.1 {status} Mock\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n{headers}\r\n"
-        );
+    /// A whole answer whose length is told.
+    pub(super) async fn send_whole(&mut self, head: &Head, body: &[u8]) -> std::io::Result<()> {
+        let head = head.text(&format!("content-length: {}", body.len()));
         self.send(&[head.as_bytes(), body].concat()).await
     }
 
-    async fn send_chunked(&mut self, shape: &Shape, body: &[u8]) -> std::io::Result<()> {
-        self.send_chunked_head(shape).await?;
-        self.send_chunk(body).await
+    /// The head of an answer that promises more than comes.
+    pub(super) async fn begin_whole(&mut self, head: &Head, body: &[u8]) -> std::io::Result<()> {
+        let head = head.text(&format!("content-length: {}", body.len() + 999));
+        self.send(&[head.as_bytes(), body].concat()).await
     }
 
-    async fn send_chunked_head(&mut self, shape: &Shape) -> std::io::Result<()> {
-        let head = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n{}\r\n",
-            shape.headers()
-        );
+    pub(super) async fn begin_chunks(&mut self, head: &Head) -> std::io::Result<()> {
+        let head = head.text("transfer-encoding: chunked");
         self.send(head.as_bytes()).await
     }
 
-    /// `body` must not be empty: an empty chunk is the end.
-    async fn send_chunk(&mut self, body: &[u8]) -> std::io::Result<()> {
+    pub(super) async fn send_chunk(&mut self, body: &[u8]) -> std::io::Result<()> {
+        if body.is_empty() {
+            // An empty chunk would be the end.
+            return Ok(());
+        }
         let size = format!("{:x}\r\n", body.len());
         self.send(&[size.as_bytes(), body, b"\r\n"].concat()).await
     }
 
-    async fn end_chunked(&mut self) -> std::io::Result<()> {
+    pub(super) async fn end_chunks(&mut self) -> std::io::Result<()> {
         self.send(b"0\r\n\r\n").await
+    }
+
+    /// Pieces of a body, each after a pause.
+    pub(super) async fn send_slowly<'a>(
+        &mut self,
+        pieces: impl Iterator<Item = &'a [u8]>,
+        pause: Duration,
+    ) -> std::io::Result<()> {
+        for piece in pieces {
+            tokio::time::sleep(pause).await;
+            self.send_chunk(piece).await?;
+        }
+        Ok(())
     }
 
     async fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
@@ -245,44 +172,9 @@ impl Connection {
     }
 }
 
-impl Shape {
-    fn headers(&self) -> String {
-        format!("x-request-id: {}\r\n", self.request_id)
+impl Head {
+    fn text(&self, framing: &str) -> String {
+        let lines: String = self.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        format!("HTTP/1.1 {} Mock\r\ncontent-type: {}\r\n{framing}\r\n{lines}\r\n", self.status, self.kind)
     }
-
-    fn usage_json(&self) -> Option<Value> {
-        let (sent, received) = self.usage?;
-        Some(json!({"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}))
-    }
-
-    fn chunk_json(&self, text: Option<&str>, finish: Option<&str>) -> Value {
-        let choice = if self.chat {
-            let delta = text.map_or(json!({}), |text| json!({"content": text}));
-            json!({"index": 0, "delta": delta, "finish_reason": finish})
-        } else {
-            json!({"index": 0, "text": text.unwrap_or_default(), "finish_reason": finish})
-        };
-        json!({"object": "chat.completion.chunk", "choices": [choice]})
-    }
-
-    fn whole_json(&self, text: &str, finish: &str) -> Value {
-        let choice = if self.chat {
-            json!({"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish})
-        } else {
-            json!({"index": 0, "text": text, "finish_reason": finish})
-        };
-        json!({"object": "chat.completion", "choices": [choice], "usage": self.usage_json()})
-    }
-}
-
-fn event(body: &mut String, data: &Value) {
-    body.push_str("data: ");
-    body.push_str(&data.to_string());
-    body.push_str("\n\n");
-}
-
-/// The text in pieces of `size` characters.
-fn pieces(text: &str, size: usize) -> Vec<String> {
-    let characters: Vec<char> = text.chars().collect();
-    characters.chunks(size).map(|piece| piece.iter().collect()).collect()
 }

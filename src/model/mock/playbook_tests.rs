@@ -1,12 +1,20 @@
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::super::conversation::{Said, Speaker};
+use super::super::dialect::Dialect;
+use super::super::script::Chaos;
 use super::*;
 
 fn said(system: &str, last: &str) -> Conversation {
-    Conversation { system: system.into(), asked: last.into(), last: last.into(), replied: false }
+    let messages = [Said::new(Speaker::System, system), Said::new(Speaker::User, last)];
+    Conversation::of(Dialect::Chat, "m", &messages)
 }
 
 fn text(act: Act) -> String {
     match act {
-        Act::Reply { text, .. } => text,
+        Act::Reply { turn, .. } => turn.text,
         Act::Fault(fault) => format!("{fault:?}"),
     }
 }
@@ -57,7 +65,7 @@ fn later_rounds_are_told_apart_and_groups_fill_json() {
     let mut said = said("", "once more");
     said.asked = "<skill>say \"a\"\nand b</skill>".into();
     assert_eq!(text(book.act(&said, "")), "no");
-    said.replied = true;
+    said.replies = 1;
     let reply: Value = serde_json::from_str(&text(book.act(&said, ""))).unwrap();
     let skill = "say \"a\"\nand b";
     assert_eq!(reply, serde_json::json!({"new_skill": format!("{skill}!"), "n": [1, {"deep": skill}]}));
