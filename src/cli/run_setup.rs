@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::settled::{Began, as_retuned, read_origins};
 use super::{output, prompts};
-use crate::config::{ChangedKey, Config, changed_keys};
+use crate::config::{ChangedKey, Config, ScorerKind, changed_keys};
 use crate::domain::{Origin, Skill, fingerprint};
 use crate::engine::{
     Continuation, Engine, EngineParts, Journal, Shape, Successor, live_channel, minimum_calls, now_ms,
@@ -197,7 +197,9 @@ pub async fn models(
         budget,
         local,
         env: &|name| std::env::var(name).ok(),
-    })?)
+        judged: config.env.scorer == ScorerKind::Judge,
+    })
+    .await?)
 }
 
 /// Reads a skill document; CRLF becomes LF.

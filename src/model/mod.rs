@@ -2,7 +2,9 @@
 //! (record and replay, budget, retries, redaction).
 
 mod attempt;
+mod azure;
 mod budget;
+mod child_env;
 mod completion;
 mod dialect;
 mod dials;
@@ -15,11 +17,14 @@ mod patience;
 mod record;
 mod redact;
 mod retry;
+mod secret;
 mod sse;
 mod stack;
+mod tls;
 pub mod worker_protocol;
 
 pub use attempt::{Endpoint, Fault, FaultKind};
+pub use azure::TEST_ENDPOINT as TEST_IDENTITY_ENDPOINT;
 pub use budget::{Budget, Metered, Reservation};
 pub use dialect::{Api, AuthStyle, Dialect, TokenField};
 pub use dials::{Dials, Limits};
@@ -29,7 +34,8 @@ pub use patience::Patient;
 pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;
-pub use stack::{LocalBackend, ModelStack, SetupError, StackParts};
+pub use secret::{KeyError, KeySource, SHORTEST_KEY};
+pub use stack::{LocalBackend, ModelStack, SetupError, StackParts, key_variables};
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Builds the models of a run from its configuration: keys, addresses, and the order of the layers around each model
 //! (recording outside, then the budget, then the model). Must not start the local worker: that is handed in.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -9,12 +9,13 @@ use secrecy::ExposeSecret;
 
 use super::dials::seconds;
 use super::edit_search::EditSearch;
+use super::secret::{KeyError, KeySource};
 use super::{
     Api, ApiKey, AuthStyle, Budget, CallStore, ChatModel, Dialect, Dials, HttpEndpoint, HttpSettings,
     HttpSetupError, Likelihood, LiveSink, Login, Metered, ModelError, Patient, Recorded, Redactor, Replay,
     RetryPolicy, TokenField,
 };
-use crate::config::{Backend, Misrouted, ModelConfig, RoleConfig, Route, Server};
+use crate::config::{Azure, AzureLogin, Backend, Misrouted, ModelConfig, RoleConfig, Route, Server};
 use crate::domain::{ChatReply, ChatRequest, Delivery, Role};
 
 /// The running local worker, as a model and as a scorer.
@@ -35,7 +36,9 @@ pub struct StackParts<'a> {
     /// Needed when [`ModelStack::needs_local`] says so.
     pub local: Option<LocalBackend>,
     /// Reads an environment variable (a parameter so that tests need no process-wide state).
-    pub env: &'a dyn Fn(&str) -> Option<String>,
+    pub env: &'a (dyn Fn(&str) -> Option<String> + Sync),
+    /// The environment asks a judge.
+    pub judged: bool,
 }
 
 /// The models of a run.
@@ -43,6 +46,8 @@ pub struct StackParts<'a> {
 pub struct ModelStack {
     pub target: Arc<dyn ChatModel>,
     pub optimizer: Arc<dyn ChatModel>,
+    /// Where the environment asks one.
+    pub judge: Option<Arc<dyn ChatModel>>,
     /// Knows the run's keys; to be applied to any other text that leaves the process.
     pub redactor: Arc<Redactor>,
     /// Limits of their calls, which may change while they work.
@@ -52,14 +57,8 @@ pub struct ModelStack {
 /// Why the models cannot be built: always something to change in the configuration or its surroundings.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    #[error(
-        "model.{role}.api_key_env names the environment variable {variable}, which is not set; set it, or name a file in model.{role}.api_key_file"
-    )]
-    MissingVariable { role: &'static str, variable: String },
-    #[error("model.{role}.api_key_file {}: {why}", file.display())]
-    KeyFile { role: &'static str, file: PathBuf, why: String },
-    #[error("model.{role} names both api_key_env and api_key_file; keep one")]
-    TwoKeys { role: &'static str },
+    #[error(transparent)]
+    Key(#[from] KeyError),
     #[error("{}", lines(role, wrong))]
     Misrouted { role: &'static str, wrong: Vec<Misrouted> },
     #[error("model.{role}: {source}")]
@@ -80,34 +79,40 @@ impl ModelStack {
     /// Whether the local worker must run: as a model, or as the scorer of the edit search.
     pub fn needs_local(config: &ModelConfig) -> bool {
         config.replay_from.is_empty()
-            && [&config.target, &config.optimizer]
+            && [&config.target, &config.optimizer, &config.judge]
                 .iter()
                 .any(|role| matches!(role.backend, Backend::Local | Backend::EditSearch))
     }
 
     /// # Errors
     /// See [`SetupError`]; nothing has been called yet.
-    pub fn build(parts: &StackParts<'_>) -> Result<Self, SetupError> {
+    pub async fn build(parts: &StackParts<'_>) -> Result<Self, SetupError> {
         let config = parts.config;
         if !config.replay_from.is_empty() {
             let store = CallStore::new(parts.base_dir.join(&config.replay_from));
             let open = |role| Replay::open(store.clone(), role).map_err(SetupError::Replay);
-            let (target, optimizer) = (open(Role::Target)?, open(Role::Optimizer)?);
-            let redactor = Arc::new(Redactor::new([]));
-            let (target, optimizer) = (Arc::new(target), Arc::new(optimizer));
-            return Ok(Self { target, optimizer, redactor, dials: Arc::new(Dials::of(config)) });
+            return Ok(Self {
+                target: Arc::new(open(Role::Target)?),
+                optimizer: Arc::new(open(Role::Optimizer)?),
+                judge: if parts.judged { Some(Arc::new(open(Role::Judge)?)) } else { None },
+                redactor: Arc::new(Redactor::new([])),
+                dials: Arc::new(Dials::of(config)),
+            });
         }
-        let target_key = parts.key(Role::Target, &config.target)?;
-        let optimizer_key = parts.key(Role::Optimizer, &config.optimizer)?;
-        let keys = [&target_key, &optimizer_key]
+        let target_key = parts.key(Role::Target).await?;
+        let optimizer_key = parts.key(Role::Optimizer).await?;
+        let judge_key = if parts.judged { parts.key(Role::Judge).await? } else { None };
+        let keys = [&target_key, &optimizer_key, &judge_key]
             .into_iter()
             .flatten()
             .map(|key| key.secret.expose_secret().to_owned());
         let redactor = Arc::new(Redactor::new(keys));
         let dials = Arc::new(Dials::of(config));
+        let build = |role, key| parts.role(role, key, &redactor, &dials);
         Ok(Self {
-            target: parts.role(Role::Target, &config.target, target_key, &redactor, &dials)?,
-            optimizer: parts.role(Role::Optimizer, &config.optimizer, optimizer_key, &redactor, &dials)?,
+            target: build(Role::Target, target_key)?,
+            optimizer: build(Role::Optimizer, optimizer_key)?,
+            judge: if parts.judged { Some(build(Role::Judge, judge_key)?) } else { None },
             redactor,
             dials,
         })
@@ -118,11 +123,11 @@ impl StackParts<'_> {
     fn role(
         &self,
         role: Role,
-        config: &RoleConfig,
         key: Option<ApiKey>,
         redactor: &Arc<Redactor>,
         dials: &Arc<Dials>,
     ) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let config = self.config.role(role);
         let route =
             self.config.route(role).map_err(|wrong| SetupError::Misrouted { role: role.name(), wrong })?;
         match route {
@@ -198,32 +203,25 @@ impl StackParts<'_> {
         }
     }
 
-    fn key(&self, role: Role, config: &RoleConfig) -> Result<Option<ApiKey>, SetupError> {
-        let (role_, role) = (role, role.name());
-        match (config.api_key_env.as_str(), config.api_key_file.as_str()) {
-            _ if !matches!(self.config.route(role_), Ok(Route::Server(_))) => Ok(None),
-            ("", "") => Ok(None),
-            ("", file) => {
-                let file = self.base_dir.join(file);
-                let secret = match std::fs::read_to_string(&file) {
-                    Ok(text) => text.trim().to_owned(),
-                    Err(error) => return Err(SetupError::KeyFile { role, file, why: error.to_string() }),
-                };
-                if secret.is_empty() {
-                    return Err(SetupError::KeyFile { role, file, why: "the file is empty".into() });
-                }
-                Ok(Some(ApiKey { secret: secret.into(), origin: format!("file {}", file.display()) }))
-            }
-            (variable, "") => match (self.env)(variable).map(|text| text.trim().to_owned()) {
-                Some(secret) if !secret.is_empty() => {
-                    let origin = format!("environment variable {variable}");
-                    Ok(Some(ApiKey { secret: secret.into(), origin }))
-                }
-                Some(_) | None => Err(SetupError::MissingVariable { role, variable: variable.to_owned() }),
-            },
-            (_, _) => Err(SetupError::TwoKeys { role }),
+    async fn key(&self, role: Role) -> Result<Option<ApiKey>, SetupError> {
+        let table = format!("model.{}", role.name());
+        let route =
+            self.config.route(role).map_err(|wrong| SetupError::Misrouted { role: role.name(), wrong })?;
+        let takes_key = match route {
+            Route::Server(_) | Route::Program(_) | Route::Azure(Azure { auth: AzureLogin::Key, .. }) => true,
+            Route::Azure(_) | Route::Local | Route::EditSearch | Route::Handoff => false,
+        };
+        match KeySource::of(&table, self.config.role(role), self.base_dir)?.filter(|_| takes_key) {
+            Some(source) => Ok(Some(source.read(&table, self.env, &key_variables(self.config)).await?)),
+            None => Ok(None),
         }
     }
+}
+
+/// Every environment variable that holds the key of some role.
+pub fn key_variables(config: &ModelConfig) -> Vec<String> {
+    let names = Role::ALL.map(|role| config.role(role).api_key_env.clone());
+    names.into_iter().filter(|name| !name.is_empty()).collect()
 }
 
 fn lines(role: &str, wrong: &[Misrouted]) -> String {
