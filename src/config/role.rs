@@ -58,6 +58,8 @@ group! {
     for SERVED {
         thinking: ThinkingMode = ThinkingMode::Unset, Kind::Choice(ThinkingMode::WORDS),
             "What the server is told about thinking; empty: server_default, which tells it nothing.";
+        thinking_budget: Option<u32> = None, small(1),
+            "Most tokens of thinking, where the server takes such a limit; not set: not sent.";
         extra_body: toml::Table = toml::Table::new(), Kind::Table,
             "Further fields of every request, as a table; they win over planish's own.";
     }

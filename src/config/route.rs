@@ -5,7 +5,7 @@ use super::backends::{
     ApiChoice, AzureAuth, AzureOpenai, Backend, ClaudeVia, Effort, MinimaxRegion, ThinkingMode,
 };
 use super::roles::{check_place, needs_responses_api, own_model};
-use super::{ModelConfig, RoleConfig};
+use super::{Config, ModelConfig, RoleConfig, ScorerKind};
 use crate::domain::Role;
 
 /// Who answers.
@@ -112,6 +112,14 @@ impl Misrouted {
 
 const ADDRESS: &str = "give the server's address, like https://server.example/v1";
 const CLASSIC_SCOPE: &str = "https://cognitiveservices.azure.com/.default";
+
+impl Config {
+    /// The roles that are asked anything.
+    pub fn roles(&self) -> Vec<Role> {
+        let judged = self.env.scorer == ScorerKind::Judge;
+        Role::ALL.into_iter().filter(|role| *role != Role::Judge || judged).collect()
+    }
+}
 
 impl ModelConfig {
     pub fn role(&self, role: Role) -> &RoleConfig {

@@ -16,7 +16,7 @@ use crate::domain::{ReviewMode, Role, TimeoutPolicy};
 pub fn check(config: &Config, file: &Path, layers: &mut Layers) {
     let mut rules = Rules { config, file, layers };
     rules.run_name();
-    for role in rules.roles() {
+    for role in config.roles() {
         rules.role(role);
     }
     rules.edit_search();
@@ -67,12 +67,6 @@ impl Rules<'_> {
         {
             self.refuse("run.name", problem, "use letters, digits, `-`, `_` and `.`");
         }
-    }
-
-    /// Those that answer anything.
-    fn roles(&self) -> Vec<Role> {
-        let judged = self.config.env.scorer == ScorerKind::Judge;
-        Role::ALL.into_iter().filter(|role| *role != Role::Judge || judged).collect()
     }
 
     fn role(&mut self, role: Role) {
@@ -244,7 +238,7 @@ impl Rules<'_> {
     /// What nobody uses is said once, instead of doing nothing in silence.
     fn unused(&mut self) {
         let roles: Vec<Backend> =
-            self.roles().into_iter().map(|role| self.config.model.role(role).backend).collect();
+            self.config.roles().into_iter().map(|role| self.config.model.role(role).backend).collect();
         let judged = self.config.env.scorer == ScorerKind::Judge;
         let benchmark = self.config.env.benchmark.name;
         for key in keys::keys() {

@@ -17,7 +17,7 @@ use crate::domain::{
     Asks, Author, Brief, ChatReply, ChatRequest, EffectKey, Item, Role, Sampling, Skill, StepRef, UpdateMode,
     Usage, fingerprint,
 };
-use crate::env::{Environment, RolloutContext};
+use crate::env::{Environment, Judge, RolloutContext};
 use crate::event::{Event, ItemResult};
 use crate::model::{ChatModel, LiveSink};
 use crate::optim::{Prompts, ReplyFault};
@@ -29,6 +29,8 @@ pub struct Workshop {
     pub env: Arc<dyn Environment>,
     pub target: Arc<dyn ChatModel>,
     pub optimizer: Arc<dyn ChatModel>,
+    /// Set where the environment asks one.
+    pub judge: Option<Arc<dyn ChatModel>>,
     pub prompts: Prompts,
     pub journal: Arc<Journal>,
     pub steering: Arc<Steering>,
@@ -96,6 +98,11 @@ impl Workshop {
         let sampling = serde_json::to_string(&sampling).unwrap_or_default();
         let mut parts =
             vec![&spec.skill.text, &item, self.target.label(), &sampling, self.env.version(), &spec.path];
+        let judge = self.judge.as_ref().map(|judge| {
+            let sampling = self.sampling(Role::Judge, &spec.path);
+            [judge.label().to_owned(), serde_json::to_string(&sampling).unwrap_or_default()]
+        });
+        parts.extend(judge.iter().flatten().map(String::as_str));
         parts.extend(spec.readout);
         EffectKey { path: spec.path.clone(), fingerprint: fingerprint(parts) }
     }
@@ -132,6 +139,10 @@ impl Workshop {
                     sampling: shop.sampling(Role::Target, &path),
                     readout: readout.as_deref(),
                     live: &live,
+                    judge: shop.judge.as_ref().map(|model| Judge {
+                        model: model.as_ref(),
+                        sampling: shop.sampling(Role::Judge, &path),
+                    }),
                 };
                 shop.env.rollout(&item, &skill, context).await
             };

@@ -8,6 +8,7 @@ mod answer;
 mod choice;
 mod demo;
 mod error;
+mod judge;
 mod passages;
 mod qa;
 mod rows;
@@ -22,6 +23,7 @@ use crate::model::{ChatModel, LiveSink, ModelError};
 
 pub use answer::Extraction;
 pub use error::{DataError, Place};
+pub use judge::Judge;
 pub use passages::leading_passages;
 pub use qa::QaEnv;
 pub use rows::read_rows;
@@ -40,11 +42,18 @@ pub struct RolloutContext<'a> {
     /// A diagnostic instruction that the prompt ends with (deep reflection).
     pub readout: Option<&'a str>,
     pub live: &'a LiveSink,
+    /// Set where [`Environment::needs_judge`].
+    pub judge: Option<Judge<'a>>,
 }
 
 pub trait Environment: Send + Sync {
     /// Kind and version of templates, extraction and scorer; part of evaluation fingerprints.
     fn version(&self) -> &str;
+
+    /// Whether a model judges the answers.
+    fn needs_judge(&self) -> bool {
+        false
+    }
 
     /// Reference material of a training item for the optimizer's second look, which it must not reveal; "" without any.
     fn reference(&self, item: &Item) -> String;

@@ -226,7 +226,7 @@ pub(super) fn no_answer(why: &str) -> Score {
 }
 
 /// Untrusted text as one short, inert line: control and format characters are escaped.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     const SHOWN: usize = 80;
     let mut chars = text.chars();
     let shown: String = chars.by_ref().take(SHOWN).collect();

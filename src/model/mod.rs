@@ -1,41 +1,59 @@
 //! Access to language models: one trait, its implementations, and what stands between them and the engine
 //! (record and replay, budget, retries, redaction).
 
+mod address;
 mod attempt;
 mod azure;
 mod budget;
 mod child_env;
-mod completion;
 mod dialect;
+mod dialects;
 mod dials;
 pub mod edit_search;
+mod error_body;
+mod handoff;
 mod http;
+mod label;
+mod lessons;
 pub mod local;
 mod login;
 pub mod mock;
 mod patience;
+mod receive;
 mod record;
 mod redact;
 mod retry;
+mod rungs;
 mod secret;
+mod server;
 mod sse;
 mod stack;
 mod tls;
+mod verdict;
+mod wire;
 pub mod worker_protocol;
 
 pub use attempt::{Endpoint, Fault, FaultKind};
 pub use azure::TEST_ENDPOINT as TEST_IDENTITY_ENDPOINT;
 pub use budget::{Budget, Metered, Reservation};
-pub use dialect::{Api, AuthStyle, Dialect, TokenField};
+pub use dialect::{
+    Api, AuthStyle, Dialect, DialectKey, Feature, Paths, ReplayReasoning, SystemRole, ThinkingStyle,
+    TokenField,
+};
+pub use dialects::{DialectError, Dialects};
 pub use dials::{Dials, Limits};
-pub use http::{HttpEndpoint, HttpSettings, HttpSetupError, MAX_REPLY_BYTES};
+pub use handoff::unanswered;
+pub use http::{HttpEndpoint, HttpSettings, HttpSetupError};
+pub use lessons::{Lessons, Notice};
 pub use login::{ApiKey, Login, TokenSource};
 pub use patience::Patient;
+pub use receive::MAX_REPLY_BYTES;
 pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;
 pub use secret::{KeyError, KeySource, SHORTEST_KEY};
 pub use stack::{LocalBackend, ModelStack, SetupError, StackParts, key_variables};
+pub use wire::{ThinkingError, ThinkingMode};
 
 use std::sync::Arc;
 
@@ -79,7 +97,7 @@ pub trait Likelihood: Send + Sync {
 pub enum ModelError {
     #[error("authentication failed at {host}: {message}; check {remedy}")]
     Authentication { host: String, message: String, remedy: String },
-    #[error("{host} refused the call with status {status}: {message}")]
+    #[error("{}", refused(.host, *.status, .message))]
     Refused { host: String, status: u16, message: String },
     #[error("no reply from {host} after {attempts} attempts: {message}")]
     NoReply { host: String, attempts: u32, message: String },
@@ -94,14 +112,25 @@ pub enum ModelError {
     /// No call was made: the environment has no prompt for the item.
     #[error("cannot build the prompt: {message}")]
     Prompt { message: String },
+    /// The judge answered, but gave no verdict.
+    #[error("no verdict on the answer: {message}")]
+    Unjudged { message: String },
     #[error("cancelled")]
     Cancelled,
+}
+
+/// A status of 0 stands for a call that this side did not make.
+fn refused(host: &str, status: u16, message: &str) -> String {
+    match status {
+        0 => format!("the call cannot be put to {host}: {message}"),
+        _ => format!("{host} refused the call with status {status}: {message}"),
+    }
 }
 
 impl ModelError {
     /// The run cannot go on: nothing further would be answered either.
     pub fn ends_run(&self) -> bool {
-        !matches!(self, ModelError::Refused { .. } | ModelError::NoReply { .. })
+        !matches!(self, ModelError::Refused { .. } | ModelError::NoReply { .. } | ModelError::Unjudged { .. })
     }
 }
 

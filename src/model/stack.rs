@@ -7,15 +7,16 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret;
 
-use super::dials::seconds;
 use super::edit_search::EditSearch;
+use super::handoff::Handoff;
 use super::secret::{KeyError, KeySource};
+use super::server::Servers;
 use super::{
-    Api, ApiKey, AuthStyle, Budget, CallStore, ChatModel, Dialect, Dials, HttpEndpoint, HttpSettings,
-    HttpSetupError, Likelihood, LiveSink, Login, Metered, ModelError, Patient, Recorded, Redactor, Replay,
-    RetryPolicy, TokenField,
+    ApiKey, Budget, CallStore, ChatModel, DialectError, Dialects, Dials, HttpEndpoint, HttpSettings,
+    HttpSetupError, Lessons, Likelihood, LiveSink, Metered, ModelError, Notice, Patient, Recorded, Redactor,
+    Replay, RetryPolicy,
 };
-use crate::config::{Azure, AzureLogin, Backend, Misrouted, ModelConfig, RoleConfig, Route, Server};
+use crate::config::{Azure, AzureLogin, Backend, Misrouted, ModelConfig, Route};
 use crate::domain::{ChatReply, ChatRequest, Delivery, Role};
 
 /// The running local worker, as a model and as a scorer.
@@ -37,16 +38,17 @@ pub struct StackParts<'a> {
     pub local: Option<LocalBackend>,
     /// Reads an environment variable (a parameter so that tests need no process-wide state).
     pub env: &'a (dyn Fn(&str) -> Option<String> + Sync),
-    /// The environment asks a judge.
-    pub judged: bool,
+    /// Who is needed; the target always is.
+    pub roles: &'a [Role],
+    /// Hears what people should know and nothing fails for.
+    pub notice: Notice,
 }
 
-/// The models of a run.
+/// The models of a run; of the roles that were asked for.
 #[derive(Clone)]
 pub struct ModelStack {
     pub target: Arc<dyn ChatModel>,
-    pub optimizer: Arc<dyn ChatModel>,
-    /// Where the environment asks one.
+    pub optimizer: Option<Arc<dyn ChatModel>>,
     pub judge: Option<Arc<dyn ChatModel>>,
     /// Knows the run's keys; to be applied to any other text that leaves the process.
     pub redactor: Arc<Redactor>,
@@ -69,6 +71,8 @@ pub enum SetupError {
         "model.{role}.backend = \"{backend}\" is not part of this version; use openai_chat with the address of a server, or local"
     )]
     NotInThisVersion { role: &'static str, backend: &'static str },
+    #[error("model.dialects: {0}")]
+    Dialects(DialectError),
     #[error("model.replay_from: {0}")]
     Replay(ModelError),
     #[error(transparent)]
@@ -77,11 +81,10 @@ pub enum SetupError {
 
 impl ModelStack {
     /// Whether the local worker must run: as a model, or as the scorer of the edit search.
-    pub fn needs_local(config: &ModelConfig) -> bool {
-        config.replay_from.is_empty()
-            && [&config.target, &config.optimizer, &config.judge]
-                .iter()
-                .any(|role| matches!(role.backend, Backend::Local | Backend::EditSearch))
+    pub fn needs_local(config: &ModelConfig, roles: &[Role]) -> bool {
+        let is_local =
+            |role: &Role| matches!(config.role(*role).backend, Backend::Local | Backend::EditSearch);
+        config.replay_from.is_empty() && roles.iter().any(is_local)
     }
 
     /// # Errors
@@ -91,28 +94,43 @@ impl ModelStack {
         if !config.replay_from.is_empty() {
             let store = CallStore::new(parts.base_dir.join(&config.replay_from));
             let open = |role| Replay::open(store.clone(), role).map_err(SetupError::Replay);
+            let replay = |role| -> Result<Option<Arc<dyn ChatModel>>, SetupError> {
+                Ok(if parts.roles.contains(&role) { Some(Arc::new(open(role)?)) } else { None })
+            };
             return Ok(Self {
                 target: Arc::new(open(Role::Target)?),
-                optimizer: Arc::new(open(Role::Optimizer)?),
-                judge: if parts.judged { Some(Arc::new(open(Role::Judge)?)) } else { None },
+                optimizer: replay(Role::Optimizer)?,
+                judge: replay(Role::Judge)?,
                 redactor: Arc::new(Redactor::new([])),
                 dials: Arc::new(Dials::of(config)),
             });
         }
         let target_key = parts.key(Role::Target).await?;
-        let optimizer_key = parts.key(Role::Optimizer).await?;
-        let judge_key = if parts.judged { parts.key(Role::Judge).await? } else { None };
-        let keys = [&target_key, &optimizer_key, &judge_key]
-            .into_iter()
-            .flatten()
-            .map(|key| key.secret.expose_secret().to_owned());
+        let mut others = Vec::new();
+        for role in [Role::Optimizer, Role::Judge] {
+            others.push(if parts.roles.contains(&role) { parts.key(role).await? } else { None });
+        }
+        let keys = others.iter().chain([&target_key]).flatten();
+        let keys: Vec<String> = keys.map(|key| key.secret.expose_secret().to_owned()).collect();
         let redactor = Arc::new(Redactor::new(keys));
         let dials = Arc::new(Dials::of(config));
-        let build = |role, key| parts.role(role, key, &redactor, &dials);
+        let table = match config.dialects.as_str() {
+            "" => Dialects::built_in(),
+            file => Dialects::load(&parts.base_dir.join(file)),
+        };
+        let table = table.map_err(SetupError::Dialects)?;
+        let lessons = Lessons::new(Arc::clone(&parts.notice));
+        let servers = Servers { config, table, lessons, env: parts.env };
+        let build = |role, key| parts.role(role, key, &servers, &redactor, &dials);
+        let mut keys = others.into_iter();
+        let mut other = |role| {
+            let key = keys.next().flatten();
+            parts.roles.contains(&role).then(|| build(role, key)).transpose()
+        };
         Ok(Self {
             target: build(Role::Target, target_key)?,
-            optimizer: build(Role::Optimizer, optimizer_key)?,
-            judge: if parts.judged { Some(build(Role::Judge, judge_key)?) } else { None },
+            optimizer: other(Role::Optimizer)?,
+            judge: other(Role::Judge)?,
             redactor,
             dials,
         })
@@ -124,6 +142,7 @@ impl StackParts<'_> {
         &self,
         role: Role,
         key: Option<ApiKey>,
+        servers: &Servers<'_>,
         redactor: &Arc<Redactor>,
         dials: &Arc<Dials>,
     ) -> Result<Arc<dyn ChatModel>, SetupError> {
@@ -132,14 +151,9 @@ impl StackParts<'_> {
             self.config.route(role).map_err(|wrong| SetupError::Misrouted { role: role.name(), wrong })?;
         match route {
             Route::Server(server) => {
-                let settings = self.http_settings(role, config, server, key);
-                let endpoint = HttpEndpoint::new(settings, Arc::clone(redactor), Arc::clone(dials))
-                    .map_err(|source| SetupError::Http { role: role.name(), source })?;
-                let (dials, budget) = (Arc::clone(dials), Arc::clone(&self.budget));
-                let policy = RetryPolicy::default();
-                let model = Patient::new(Arc::new(endpoint), policy, dials, budget, Arc::clone(redactor));
-                self.layered(model, role, redactor)
+                self.over_http(role, servers.settings(role, server, key)?, redactor, dials)
             }
+            Route::Azure(azure) => self.over_http(role, servers.azure(role, azure, key)?, redactor, dials),
             Route::Local => {
                 let model = Shared(self.local(role, "local")?.chat);
                 self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
@@ -149,10 +163,36 @@ impl StackParts<'_> {
                 let model = EditSearch::new(local.likelihood, local.chat.label());
                 self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
             }
-            Route::Azure(_) | Route::Program(_) | Route::Handoff => {
+            Route::Handoff => {
+                // Beside the recorded calls, in the folder of the run.
+                let folder = self.calls_dir.with_file_name("handoff");
+                let (redactor_, notice) = (Arc::clone(redactor), Arc::clone(&self.notice));
+                let model =
+                    Handoff::new(folder, &config.model, redactor_, notice).map_err(SetupError::Store)?;
+                self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
+            }
+            Route::Program(_) => {
                 Err(SetupError::NotInThisVersion { role: role.name(), backend: config.backend.word() })
             }
         }
+    }
+
+    fn over_http(
+        &self,
+        role: Role,
+        settings: HttpSettings,
+        redactor: &Arc<Redactor>,
+        dials: &Arc<Dials>,
+    ) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let endpoint = HttpEndpoint::new(settings, Arc::clone(redactor), Arc::clone(dials))
+            .map_err(|source| SetupError::Http { role: role.name(), source })?;
+        let (dials, budget) = (Arc::clone(dials), Arc::clone(&self.budget));
+        let policy = RetryPolicy::default();
+        self.layered(
+            Patient::new(Arc::new(endpoint), policy, dials, budget, Arc::clone(redactor)),
+            role,
+            redactor,
+        )
     }
 
     fn layered<M: ChatModel + 'static>(
@@ -167,40 +207,6 @@ impl StackParts<'_> {
 
     fn local(&self, role: Role, backend: &'static str) -> Result<LocalBackend, SetupError> {
         self.local.clone().ok_or(SetupError::NoWorker { role: role.name(), backend })
-    }
-
-    fn http_settings(
-        &self,
-        role: Role,
-        config: &RoleConfig,
-        server: Server,
-        key: Option<ApiKey>,
-    ) -> HttpSettings {
-        let models = self.config;
-        // The vendor's own API refuses `max_tokens` for newer models; most other servers know only that.
-        let token_field = match server.base_url.contains("//api.openai.com") {
-            true => TokenField::MaxCompletionTokens,
-            false => TokenField::MaxTokens,
-        };
-        let dialect = Dialect {
-            name: "openai_compatible".into(),
-            api: Api::Chat,
-            base_url: String::new(),
-            hosts: Vec::new(),
-            auth: AuthStyle::Bearer,
-            key_env: String::new(),
-            token_field,
-        };
-        HttpSettings {
-            dialect,
-            base_url: server.base_url,
-            model: server.model,
-            login: key.map_or(Login::None, Login::Key),
-            stream: config.stream,
-            effort: models.effort(role),
-            rewrite_effort: models.reasoning.rewrite_reasoning_effort,
-            connect_timeout: seconds(models.connect_timeout_s),
-        }
     }
 
     async fn key(&self, role: Role) -> Result<Option<ApiKey>, SetupError> {

@@ -272,6 +272,7 @@ mod tests {
             finish: FinishReason::Stop,
             usage: Usage::default(),
             ms: 1,
+            judging: None,
         }
     }
 

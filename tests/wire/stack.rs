@@ -48,7 +48,8 @@ async fn build_with(
         budget,
         local,
         env: &env,
-        judged: false,
+        roles: &Role::ALL[..2],
+        notice: Arc::new(|_| ()),
     })
     .await
 }
@@ -71,7 +72,7 @@ async fn a_run_resumed_or_replayed_repeats_no_call() {
     let config = config(&server);
     let stack = build(&config, dir.path(), budget(0, 0)).await.unwrap();
     let first = stack.target.chat(&chat("x"), &deaf()).await.unwrap();
-    let second = stack.optimizer.chat(&optimizer_call("y"), &deaf()).await.unwrap();
+    let second = stack.optimizer.as_ref().unwrap().chat(&optimizer_call("y"), &deaf()).await.unwrap();
 
     let resumed = build(&config, dir.path(), budget(0, 0)).await.unwrap();
     assert_eq!(resumed.target.chat(&chat("x"), &deaf()).await.unwrap(), first);
@@ -82,7 +83,7 @@ async fn a_run_resumed_or_replayed_repeats_no_call() {
     let replay = build(&offline, dir.path(), budget(0, 0)).await.unwrap();
     assert_eq!(replay.target.label(), stack.target.label());
     assert_eq!(replay.target.chat(&chat("x"), &deaf()).await.unwrap(), first);
-    assert_eq!(replay.optimizer.chat(&optimizer_call("y"), &deaf()).await.unwrap(), second);
+    assert_eq!(replay.optimizer.as_ref().unwrap().chat(&optimizer_call("y"), &deaf()).await.unwrap(), second);
     let error = replay.target.chat(&chat("z"), &deaf()).await.unwrap_err();
     assert!(matches!(error, ModelError::NotRecorded { .. }), "{error:?}");
     assert!(error.ends_run());
@@ -96,7 +97,7 @@ async fn the_budget_is_shared_and_recorded_calls_cost_nothing() {
     let budget = budget(2, 0);
     let stack = build(&config(&server), dir.path(), Arc::clone(&budget)).await.unwrap();
     stack.target.chat(&chat("a"), &deaf()).await.unwrap();
-    stack.optimizer.chat(&optimizer_call("b"), &deaf()).await.unwrap();
+    stack.optimizer.as_ref().unwrap().chat(&optimizer_call("b"), &deaf()).await.unwrap();
     stack.target.chat(&chat("a"), &deaf()).await.unwrap();
     let error = stack.target.chat(&chat("c"), &deaf()).await.unwrap_err();
     assert!(error.to_string().contains("2 calls used, budget.max_calls = 2"), "{error}");
@@ -128,7 +129,7 @@ async fn keys_come_from_a_variable_or_a_file() {
     config.optimizer.api_key_file = "key.txt".into();
     let stack = build(&config, dir.path(), budget(0, 0)).await.unwrap();
     stack.target.chat(&chat("a"), &deaf()).await.unwrap();
-    stack.optimizer.chat(&optimizer_call("b"), &deaf()).await.unwrap();
+    stack.optimizer.as_ref().unwrap().chat(&optimizer_call("b"), &deaf()).await.unwrap();
     let seen = server.requests();
     assert_eq!(seen[0].headers["authorization"], format!("Bearer {KEY}"));
     assert_eq!(seen[1].headers["authorization"], "Bearer key-from-a-file");
@@ -230,21 +231,21 @@ impl Likelihood for FakeLocal {
 async fn local_target_and_edit_search_share_the_worker() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = ModelConfig::default();
-    assert!(!ModelStack::needs_local(&config));
+    assert!(!ModelStack::needs_local(&config, &Role::ALL));
     config.target.backend = Backend::Local;
     config.optimizer.backend = Backend::EditSearch;
-    assert!(ModelStack::needs_local(&config));
+    assert!(ModelStack::needs_local(&config, &Role::ALL));
     let worker = Arc::new(FakeLocal);
     let local = LocalBackend { chat: worker.clone(), likelihood: worker };
     let budget = budget(0, 0);
     let stack = build_with(&config, dir.path(), Arc::clone(&budget), Some(local)).await.unwrap();
     assert_eq!(stack.target.label(), "fake local");
-    assert!(stack.optimizer.label().starts_with("built-in edit search"));
-    assert!(stack.optimizer.label().ends_with("scored by fake local"));
+    assert!(stack.optimizer.as_ref().unwrap().label().starts_with("built-in edit search"));
+    assert!(stack.optimizer.as_ref().unwrap().label().ends_with("scored by fake local"));
     for _ in 0..2 {
         assert_eq!(stack.target.chat(&chat("x"), &deaf()).await.unwrap().text, "");
     }
     assert_eq!((budget.calls(), budget.tokens()), (1, 2));
     config.replay_from = "calls".into();
-    assert!(!ModelStack::needs_local(&config));
+    assert!(!ModelStack::needs_local(&config, &Role::ALL));
 }
