@@ -33,8 +33,10 @@ mod run;
 pub mod run_setup;
 mod screen;
 mod schema;
+mod seed;
 mod services;
 mod settled;
+mod skill;
 
 use std::process::ExitCode;
 
@@ -81,6 +83,8 @@ enum Command {
     Report(report::Args),
     /// Runs side by side: scores with intervals, and where their configurations differ
     Compare(compare::Args),
+    /// Check skill folders, and put skills where coding agents look
+    Skill(skill::Args),
     /// Check that this machine has what planish needs
     Doctor(doctor::Args),
     /// Print every configuration key with its type, default and meaning
@@ -119,6 +123,7 @@ pub fn main() -> ExitCode {
         Command::Eval(args) => block_on(eval::run(args)),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Skill(args) => skill::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),
         Command::Keys(args) => keys::run(&args),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
+use super::seed::{Seed, read_skill};
 use super::settled::{Began, as_retuned, read_origins};
 use super::{output, prompts};
 use crate::config::{ChangedKey, Config, changed_keys};
@@ -15,9 +16,11 @@ use crate::engine::{
     run_plan,
 };
 use crate::env::Task;
-use crate::event::{Event, LogLevel, Record, RunPlan, RunState, RunStatus};
+use crate::event::{AckResult, Event, LogLevel, Record, RunPlan, RunState, RunStatus};
 use crate::model::local::{LocalModel, LocalSettings};
-use crate::model::{Budget, LocalBackend, ModelStack, StackParts};
+use crate::model::{
+    Budget, LEDGER_FILE, LocalBackend, ModelStack, Prices, Purpose, StackParts, UnansweredSink,
+};
 use crate::store::foreign::ForeignRun;
 use crate::store::{JournalFile, RunDir, RunLock, fold_run, host_name, project};
 
@@ -33,8 +36,12 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     let task = Task::open(&config, Some(run_dir.path()))?;
     let opened = JournalFile::open(run_dir, &lock)?;
     let origin = origin(run_dir, &opened.records)?;
-    let skill = match &origin {
-        Some(Origin::Continued(continued)) => continued.initial.clone(),
+    let state = RunState::fold(&opened.records);
+    let info = state.info.as_ref();
+    let seed = match &origin {
+        Some(Origin::Continued(continued)) => {
+            Seed::continuing(continued.initial.clone(), run_dir, &config, info)?
+        }
         Some(Origin::Imported(imported)) => {
             bail!(
                 "{} was imported and cannot go on in place; `planish resume --from {}` continues it as a new run",
@@ -42,9 +49,8 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
                 imported.folder
             )
         }
-        None => seed_skill(&config)?,
+        None => Seed::of(run_dir, &config, info)?,
     };
-    let state = RunState::fold(&opened.records);
     let began = Began::of(&state)?;
     let (config, changed, behind) = match &began {
         Some(began) => {
@@ -56,8 +62,14 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     // A crash may have come between an event and its files.
     project(run_dir, &state)?;
     let seconds = active_seconds(&opened.records);
-    let budget = Arc::new(Budget::new(config.budget.clone(), state.total_usage(), seconds));
+    let ledger = run_dir.calls().join(LEDGER_FILE);
+    let (budget, balance) = Budget::open(config.budget.clone(), state.total_usage(), seconds, &ledger)?;
+    let budget = Arc::new(budget.at_prices(prices(&config)?));
     let journal = Journal::start(opened.journal, opened.records);
+    budget.tell_unanswered(unanswered(&journal));
+    for (Purpose { role, stage }, usage) in balance.unseen {
+        record(&journal, Event::AttemptsSpent { role, stage, usage })?;
+    }
     let roles = config.roles();
     let stack = models(&config, &roles, &run_dir.calls(), budget.clone(), Some(&journal)).await?;
     let optimizer = stack.optimizer.context("a run needs an optimizer")?;
@@ -75,6 +87,9 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     let resumed = state.info.is_some();
     record(&journal, Event::HostStarted { host: host_name(), pid: std::process::id(), resumed })?;
     if let Some(message) = pause_ended(&state) {
+        record(&journal, Event::Log { level: LogLevel::Warn, message })?;
+    }
+    for message in seed.warnings {
         record(&journal, Event::Log { level: LogLevel::Warn, message })?;
     }
     if opened.torn_bytes > 0 {
@@ -96,12 +111,14 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         config_json,
         config_origins: read_origins(run_dir)?,
         config,
-        skill,
+        skill: seed.skill,
         origin,
+        folder: seed.folder,
         data: task.data,
         env: task.environment,
         prompts,
         dials: stack.dials,
+        breakers: stack.breakers,
         budget,
         target: stack.target,
         optimizer,
@@ -131,13 +148,6 @@ fn origin(run_dir: &RunDir, records: &[Record]) -> Result<Option<Origin>> {
     }
 }
 
-fn seed_skill(config: &Config) -> Result<Skill> {
-    Ok(match config.env.skill_init.as_str() {
-        "" => Skill::new(""),
-        path => Skill::new(read_skill(Path::new(path))?),
-    })
-}
-
 /// The part of a plan that no foreign run has done.
 fn what_is_left(plan: &RunPlan, origin: Option<&Origin>) -> RunPlan {
     let Some(Origin::Continued(continued)) = origin else { return plan.clone() };
@@ -156,7 +166,8 @@ fn what_is_left(plan: &RunPlan, origin: Option<&Origin>) -> RunPlan {
 pub fn continuation(foreign: &ForeignRun, config: &Config, keep_scores: bool) -> Result<Continuation> {
     let task = Task::open(config, None)?;
     let plan = run_plan(config, &task.data, [""; 3]);
-    let seed = seed_skill(config).ok().filter(|_| !config.env.skill_init.is_empty());
+    let named = Path::new(&config.env.skill_init);
+    let seed = (named != Path::new("")).then(|| read_skill(named).ok()).flatten().map(Skill::new);
     Ok(crate::engine::continuation(
         foreign,
         &Successor {
@@ -219,14 +230,32 @@ pub async fn models(
     .await?)
 }
 
-/// Reads a skill document; CRLF becomes LF.
+/// The prices that a configuration's budget goes by.
 ///
 /// # Errors
-/// A file that is missing or not UTF-8.
-pub fn read_skill(path: &Path) -> Result<String> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read the skill {}", path.display()))?;
-    Ok(text.replace("\r\n", "\n"))
+/// A file of prices that cannot be used.
+pub fn prices(config: &Config) -> Result<Prices> {
+    let file = Some(config.budget.prices.as_str()).filter(|file| !file.is_empty());
+    Ok(Prices::load(file.map(Path::new))?)
+}
+
+/// Journals attempts without a reply as long as the run goes on.
+fn unanswered(journal: &Arc<Journal>) -> UnansweredSink {
+    let journal = Arc::downgrade(journal);
+    Box::new(move |purpose, usage| {
+        let Some(journal) = journal.upgrade() else { return false };
+        let spent = |state: &RunState| match state.status {
+            RunStatus::Ended { .. } => Err(AckResult::Noop),
+            RunStatus::NotStarted
+            | RunStatus::Running
+            | RunStatus::Paused { .. }
+            | RunStatus::Cancelling { .. } => {
+                let Purpose { role, stage } = purpose.clone();
+                Ok(Event::AttemptsSpent { role, stage, usage })
+            }
+        };
+        matches!(journal.outside(spent), Ok((_, None)))
+    })
 }
 
 /// A run that is resumed goes on, also where it was paused when its host went.

@@ -147,6 +147,20 @@ const EFFORT: UsedBy = UsedBy::Backends(&[
     Backend::CodexExec,
 ]);
 const AZURE: UsedBy = UsedBy::Backends(&[Backend::OpenaiChat, Backend::AzureOpenai]);
+const NOT_YET: UsedBy = UsedBy::NotYet;
+/// Those that work on the files of a task.
+const AGENTS: UsedBy = UsedBy::Backends(&[
+    Backend::CodexExec,
+    Backend::ClaudeCodeExec,
+    Backend::CursorExec,
+    Backend::CopilotExec,
+    Backend::PiExec,
+    Backend::OpencodeExec,
+    Backend::GeminiExec,
+]);
+const PI: UsedBy = UsedBy::Backends(&[Backend::PiExec]);
+const OPENCODE: UsedBy = UsedBy::Backends(&[Backend::OpencodeExec]);
+const GEMINI: UsedBy = UsedBy::Backends(&[Backend::GeminiExec]);
 const CODEX: UsedBy = UsedBy::Backends(&[Backend::CodexExec]);
 const CLAUDE_CHAT: UsedBy = UsedBy::Backends(&[Backend::ClaudeChat]);
 const CLAUDE_CODE: UsedBy = UsedBy::Backends(&[Backend::ClaudeChat, Backend::ClaudeCodeExec]);
@@ -161,15 +175,20 @@ group! {
         codex_exec_path: String = String::new(), Kind::Text, "Codex program; empty: codex.";
         codex_exec_sandbox: CodexSandbox = CodexSandbox::Unset, Kind::Choice(CodexSandbox::WORDS),
             "What Codex may touch; empty: workspace-write.";
-        codex_exec_profile: String = String::new(), Kind::Text, "Codex configuration profile.";
         codex_exec_reasoning_effort: Effort = Effort::NotSent, Kind::Choice(Effort::WORDS),
-            "How long Codex thinks; empty: none.";
-        codex_exec_use_sdk: SdkUse = SdkUse::Auto, Kind::Choice(SdkUse::WORDS), "Drive Codex through its SDK.";
+            "How long Codex thinks; empty: as reasoning_effort.";
         codex_exec_network_access: Option<bool> = None, Kind::Flag, "Codex may use the network; not set: no.";
         codex_exec_web_search: Option<bool> = None, Kind::Flag, "Codex may search the web; not set: no.";
         codex_exec_approval_policy: CodexApproval = CodexApproval::Unset, Kind::Choice(CodexApproval::WORDS),
             "When Codex asks before it acts; empty: never.";
-        codex_trace_to_optimizer: bool = true, Kind::Flag, "Show the optimizer what a Codex target did.";
+    }
+    for NOT_YET {
+        codex_exec_profile: String = String::new(), Kind::Text, "Codex configuration profile.";
+        codex_exec_use_sdk: SdkUse = SdkUse::Auto, Kind::Choice(SdkUse::WORDS), "Drive Codex through its SDK.";
+    }
+    for AGENTS {
+        codex_trace_to_optimizer: bool = true, Kind::Flag,
+            "Show the optimizer what an agent did on its way to an answer.";
     }
     }
 }
@@ -182,12 +201,14 @@ group! {
     }
     for CLAUDE_CODE {
         claude_code_exec_path: String = "claude".into(), Kind::Text, "Claude Code program.";
+        claude_code_exec_effort: Effort = Effort::Medium, Kind::Choice(Effort::WORDS),
+            "How long Claude Code thinks.";
+        claude_code_exec_max_thinking_tokens: u32 = 16384, small(0), "Most thinking tokens of Claude Code; 0: its own choice.";
+    }
+    for NOT_YET {
         claude_code_exec_profile: String = String::new(), Kind::Text, "Claude Code profile.";
         claude_code_exec_use_sdk: SdkUse = SdkUse::Auto, Kind::Choice(SdkUse::WORDS),
             "Drive Claude Code through its SDK.";
-        claude_code_exec_effort: Effort = Effort::Medium, Kind::Choice(Effort::WORDS),
-            "How long Claude Code thinks.";
-        claude_code_exec_max_thinking_tokens: u32 = 16384, small(0), "Most thinking tokens of Claude Code.";
     }
     }
 }
@@ -198,6 +219,20 @@ group! {
         cursor_exec_path: String = String::new(), Kind::Text, "Cursor program; empty: cursor-agent.";
         cursor_exec_sandbox: CursorSandbox = CursorSandbox::Unset, Kind::Choice(CursorSandbox::WORDS),
             "Cursor's own sandbox; empty: enabled.";
+    }
+    }
+}
+
+group! {
+    Agents in [AGENT_ROWS "model"] {
+    for PI {
+        pi_exec_path: String = String::new(), Kind::Text, "Pi program; empty: pi.";
+    }
+    for OPENCODE {
+        opencode_exec_path: String = String::new(), Kind::Text, "OpenCode program; empty: opencode.";
+    }
+    for GEMINI {
+        gemini_exec_path: String = String::new(), Kind::Text, "Gemini program; empty: gemini.";
     }
     }
 }

@@ -11,6 +11,8 @@ use super::role;
 pub enum Expect {
     File,
     Folder,
+    /// A Markdown file, or a folder with `SKILL.md`.
+    Skill,
     /// A file or folder, or a `demo:…` name that is no path.
     DataOrDemo,
     /// Nothing yet: it is written.
@@ -53,6 +55,7 @@ impl Kind {
             Kind::Number { .. } => "number",
             Kind::Text => "text",
             Kind::Path(Expect::File) => "file",
+            Kind::Path(Expect::Skill) => "file or skill folder",
             Kind::Path(Expect::Folder) => "folder",
             Kind::Path(Expect::DataOrDemo) => "file or demo:NAME",
             Kind::Path(Expect::Output) => "folder to be written",
@@ -274,6 +277,7 @@ static SECTIONS: &[&[Key]] = &[
     backends::CLAUDE_CODE_ROWS,
     backends::CURSOR_ROWS,
     backends::COPILOT_ROWS,
+    backends::AGENT_ROWS,
     &[
         key("train.num_epochs", small(1), "Passes over the training split."),
         key(
@@ -438,8 +442,8 @@ static SECTIONS: &[&[Key]] = &[
         key("env.kind", Kind::Choice(&["qa"]), "Environment."),
         key(
             "env.skill_init",
-            Kind::Path(Expect::File),
-            "Markdown file of the seed skill; empty: start from the empty skill.",
+            Kind::Path(Expect::Skill),
+            "Markdown file of the seed skill, or a skill folder whose SKILL.md body is it; empty: start from the empty skill.",
         ),
         key(
             "env.split_mode",

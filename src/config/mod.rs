@@ -31,7 +31,10 @@ mod names_tests;
 mod route_tests;
 
 pub use aliases::{by_flat_name, canonical_word, flat_name, secret_variable};
-pub use backends::{ApiChoice, AzureAuth, Backend, BackendLabel, ClaudeVia, Effort, ThinkingMode};
+pub use backends::{
+    ApiChoice, AzureAuth, Backend, BackendLabel, ClaudeVia, CodexApproval, CodexSandbox, CursorSandbox, Effort,
+    ThinkingMode,
+};
 pub use benchmarks::{Benchmark, BenchmarkConfig};
 pub use change::{ChangedKey, changed_keys, with_changes};
 pub use error::{ConfigError, ConfigErrors, Origin, Place};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::backends::{
-    AzureOpenai, BackendLabel, ClaudeCode, Codex, Copilot, Cursor, MinimaxChat, QwenChat, Reasoning,
+    Agents, AzureOpenai, BackendLabel, ClaudeCode, Codex, Copilot, Cursor, MinimaxChat, QwenChat, Reasoning,
 };
 use super::benchmarks::BenchmarkConfig;
 use super::role::RoleConfig;
@@ -83,6 +83,8 @@ pub struct ModelConfig {
     pub cursor: Cursor,
     #[serde(flatten)]
     pub copilot: Copilot,
+    #[serde(flatten)]
+    pub agents: Agents,
 }
 
 impl Default for ModelConfig {
@@ -113,6 +115,7 @@ impl Default for ModelConfig {
             claude_code: ClaudeCode::default(),
             cursor: Cursor::default(),
             copilot: Copilot::default(),
+            agents: Agents::default(),
         }
     }
 }

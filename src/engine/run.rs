@@ -13,6 +13,7 @@ use super::evaluation::{EvalItems, Evaluation, EvaluationSpec, Metric, evaluate}
 use super::finish::finish_early;
 use super::in_flight::InFlight;
 use super::journal::Journal;
+use super::outage::attend;
 use super::overruling::Decided;
 use super::plan::run_plan;
 use super::service::RunService;
@@ -23,14 +24,15 @@ use super::throughput::metered;
 use super::watch::watch;
 use crate::config::Config;
 use crate::domain::{
-    AppendixFlush, Author, Dataset, Edit, GateScore, Origin, Phase, Skill, StepMemory, StepRef, Verdict,
+    AppendixFlush, Author, Dataset, Edit, GateScore, Origin, Phase, Skill, SkillFolder, StepMemory, StepRef,
+    Verdict,
 };
 use crate::env::Environment;
 use crate::env::batches::epoch_plan;
 use crate::event::{
     AckResult, Command, EvalPurpose, Event, FORMAT_VERSION, ItemResult, Live, Record, RunPlan, RunState,
 };
-use crate::model::{Budget, ChatModel, Dials};
+use crate::model::{Breakers, Budget, ChatModel, Dials};
 use crate::optim::{Prompts, with_empty_appendix};
 use crate::store::{RunDir, RunLock, StoreError, project, write_epoch, write_run, write_step};
 
@@ -49,6 +51,8 @@ pub struct EngineParts {
     pub skill: Skill,
     /// Set when the run does not begin with that skill alone.
     pub origin: Option<Origin>,
+    /// What came with the skill when it was read from a folder.
+    pub folder: Option<SkillFolder>,
     pub data: Dataset,
     pub env: Arc<dyn Environment>,
     pub target: Arc<dyn ChatModel>,
@@ -58,6 +62,7 @@ pub struct EngineParts {
     pub prompts: Prompts,
     /// What the models were built with and that may change under way.
     pub dials: Arc<Dials>,
+    pub breakers: Arc<Breakers>,
     pub budget: Arc<Budget>,
     pub journal: Arc<Journal>,
     pub run_dir: RunDir,
@@ -168,19 +173,21 @@ async fn conduct(
     settings: Arc<Settings>,
     in_flight: Arc<InFlight>,
 ) -> Result<(), Stop> {
-    let EngineParts { name, config, config_json, config_hash, skill, origin, data, .. } = parts;
+    let EngineParts { name, config, config_json, config_hash, skill, origin, folder, data, .. } = parts;
     // The recorded beginning stands: keys that are safe to change on a resume may differ by now.
     let begun = parts.journal.recall(|event| match event {
-        Event::RunStarted { skill, plan, origin, .. } => Some((skill.clone(), plan.clone(), origin.clone())),
+        Event::RunStarted { skill, plan, origin, folder, .. } => {
+            Some((skill.clone(), plan.clone(), origin.clone(), folder.clone()))
+        }
         _ => None,
     });
     let judge = parts.judge.as_ref().map_or("", |judge| judge.label());
     let mut plan = run_plan(&config, &data, [parts.target.label(), parts.optimizer.label(), judge]);
     let fresh = begun.is_none();
     match begun {
-        Some((begun_with, planned, from)) => {
+        Some((begun_with, planned, from, carried)) => {
             plan.review = planned.review;
-            if begun_with != skill || planned != plan || from != origin {
+            if begun_with != skill || planned != plan || from != origin || carried != folder {
                 return Err(Stop::Failed(
                     "the seed skill, the data or a model changed since this run began; restore them or start a \
                      new run"
@@ -196,11 +203,13 @@ async fn conduct(
             config_hash,
             skill: skill.clone(),
             origin: origin.clone(),
+            folder,
             origins: parts.config_origins,
             plan: plan.clone(),
         })?,
     }
     let (live, meter, _clock) = metered(parts.live.clone());
+    let _outages = attend(parts.breakers, steering.clone(), parts.journal.clone());
     let _watch = watch(parts.journal.clone(), meter, parts.live);
     let shop = Arc::new(Workshop {
         settings,

@@ -66,13 +66,25 @@ impl RunState {
 
     fn apply_event(&mut self, event: &Event, now: u64) {
         match event {
-            Event::RunStarted { run, seed, config, config_hash, skill, plan, origin, origins, .. } => {
+            Event::RunStarted {
+                run,
+                seed,
+                config,
+                config_hash,
+                skill,
+                plan,
+                origin,
+                folder,
+                origins,
+                ..
+            } => {
                 self.info = Some(RunInfo {
                     name: run.clone(),
                     seed: *seed,
                     config_hash: config_hash.clone(),
                     plan: plan.clone(),
                     origin: origin.clone(),
+                    folder: folder.clone(),
                     started_at: now,
                     update_mode: update_mode(config),
                     origins: origins.clone(),
@@ -413,6 +425,9 @@ impl RunState {
                 self.cancelled_calls.insert(path.clone(), by.clone());
             }
             Event::RolloutRequeued { rev, .. } => self.rev = self.rev.max(*rev),
+            Event::AttemptsSpent { stage, usage, .. } => {
+                *self.unanswered.entry(stage.clone()).or_default() += *usage;
+            }
             Event::MachineSampled { .. } | Event::Metric { .. } => {}
             Event::Alert { level, code, message } => {
                 self.log(now, *level, Some(code.clone()), message.clone());

@@ -8,7 +8,7 @@ use super::{EvalPurpose, ItemResult, TestOutcome};
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditReport, EffectKey, EpochStage, FailureNote, GateDecision,
     GateScore, MachineSample, Origin, Patch, Phase, Retuned, ReviewClose, ReviewComment, ReviewMode, Rewrite,
-    Ruling, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
+    Role, Ruling, Skill, SkillFolder, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
 };
 
 /// What is known before the first step.
@@ -29,6 +29,9 @@ pub struct RunPlan {
     pub env: String,
     pub review: ReviewMode,
 }
+
+/// Code of the alert that a host is down and the run paused.
+pub const BREAKER_OPEN: &str = "breaker_open";
 
 /// How the optimizer ranked the merged proposals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +81,9 @@ pub enum Event {
         /// Set when the run did not begin with that skill alone.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<Origin>,
+        /// Set when the skill was read from a folder.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        folder: Option<SkillFolder>,
         /// Where each setting of the configuration came from, by key; empty in older journals.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         origins: BTreeMap<String, String>,
@@ -339,6 +345,12 @@ pub enum Event {
         by: Author,
         rev: u64,
     },
+    /// An attempt at a call was paid for and gave no reply; what is not known of its usage is the most it can have been.
+    AttemptsSpent {
+        role: Role,
+        stage: String,
+        usage: Usage,
+    },
     /// What the run took of its machine, sampled at leisure.
     MachineSampled {
         sample: MachineSample,
@@ -403,6 +415,7 @@ impl Event {
                 | Event::RetuneRequested { .. }
                 | Event::RolloutCancelled { .. }
                 | Event::RolloutRequeued { .. }
+                | Event::AttemptsSpent { .. }
                 | Event::MachineSampled { .. }
                 | Event::Metric { .. }
                 | Event::Alert { .. }
@@ -415,7 +428,11 @@ impl Event {
     pub fn is_progress(&self) -> bool {
         !matches!(
             self,
-            Event::MachineSampled { .. } | Event::Metric { .. } | Event::Alert { .. } | Event::Log { .. }
+            Event::AttemptsSpent { .. }
+                | Event::MachineSampled { .. }
+                | Event::Metric { .. }
+                | Event::Alert { .. }
+                | Event::Log { .. }
         )
     }
 
@@ -444,6 +461,7 @@ impl Event {
             Event::PhaseStarted { .. }
                 | Event::Log { .. }
                 | Event::EvaluationStarted { .. }
+                | Event::AttemptsSpent { .. }
                 | Event::MachineSampled { .. }
                 | Event::Metric { .. }
         )

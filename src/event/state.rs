@@ -11,8 +11,8 @@ use super::{
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditOp, EditReport, EpochStage, FailureNote, GateDecision,
     GateScore, LrDecision, Origin, Patch, Phase, ProbeAnswer, Retuned, ReviewClose, ReviewComment,
-    ReviewMode, Rewrite, Skill, SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage,
-    skill_hash,
+    ReviewMode, Rewrite, Skill, SkillFolder, SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy,
+    UpdateMode, Usage, skill_hash,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub struct RunInfo {
     pub plan: RunPlan,
     #[serde(default)]
     pub origin: Option<Origin>,
+    /// What came with the skill when it was read from a folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<SkillFolder>,
     /// Unix milliseconds of `run_started`.
     pub started_at: u64,
     #[serde(default)]
@@ -276,7 +279,11 @@ pub struct RunState {
     pub best_score: Option<f64>,
     pub best_step: u32,
     pub baseline_score: Option<f64>,
+    /// Of answered calls, by stage.
     pub usage: BTreeMap<String, Usage>,
+    /// Of attempts without a reply, by stage.
+    #[serde(default)]
+    pub unanswered: BTreeMap<String, Usage>,
     /// The last skill's selection score when it was measured again before the test; and whether that made it the best.
     #[serde(default)]
     pub final_selection: Option<(GateScore, bool)>,
@@ -321,12 +328,17 @@ impl RunState {
         Some(&version.skill.text)
     }
 
-    /// Sum over all stages.
+    /// Sum over all stages, attempts without a reply included.
     pub fn total_usage(&self) -> Usage {
+        let mut total = self.total_unanswered();
+        self.usage.values().for_each(|usage| total += *usage);
+        total
+    }
+
+    /// What attempts without a reply used, at most.
+    pub fn total_unanswered(&self) -> Usage {
         let mut total = Usage::default();
-        for usage in self.usage.values() {
-            total += *usage;
-        }
+        self.unanswered.values().for_each(|usage| total += *usage);
         total
     }
 

@@ -1,7 +1,7 @@
 //! A server that speaks one of the dialects over HTTP as an [`Endpoint`]: one attempt and its timeouts. Must not read
 //! configuration, environment variables or files, and must not retry.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
@@ -18,6 +18,7 @@ use super::error_body::ErrorBody;
 use super::label::label;
 use super::lessons::{Lesson, Lessons, Refusal, Taught};
 use super::login::{ApiKey, Login};
+use super::rates::RateHint;
 use super::receive::{answer, describe, error_body};
 use super::redact::Redactor;
 use super::retry::judge_error;
@@ -26,7 +27,7 @@ use super::verdict::reply;
 use super::wire::{Call, Outgoing, Reader, ThinkingError, ThinkingMode, check_thinking, outgoing};
 use super::{LiveSink, tls};
 use crate::config::Effort;
-use crate::domain::{ChatReply, ChatRequest, Rung};
+use crate::domain::{ChatReply, ChatRequest, Rung, fingerprint};
 use crate::event::Live;
 
 const REQUEST_ID_HEADERS: [&str; 4] = ["x-request-id", "request-id", "x-ms-request-id", "apim-request-id"];
@@ -132,6 +133,8 @@ pub struct HttpEndpoint {
     label: String,
     redactor: Arc<Redactor>,
     dials: Arc<Dials>,
+    /// The server's last word on its limits, until it is taken.
+    rates: Mutex<Option<RateHint>>,
 }
 
 impl HttpEndpoint {
@@ -155,7 +158,8 @@ impl HttpEndpoint {
         let headers = default_headers(&settings, &address)?;
         let client = build_client(&address, headers, settings.connect_timeout)?;
         let label = label(&settings, &address.shown);
-        Ok(Self { client, settings, host: address.host, label, redactor, dials })
+        let rates = Mutex::new(None);
+        Ok(Self { client, settings, host: address.host, label, redactor, dials, rates })
     }
 
     async fn send(&self, request: &ChatRequest, live: &LiveSink) -> Result<ChatReply, Fault> {
@@ -167,6 +171,9 @@ impl HttpEndpoint {
         let response = self.post(&body).await?;
         let silence = self.dials.get().read_timeout;
         let headers = response.headers().clone();
+        if let Some(hint) = RateHint::read(&headers, SystemTime::now()) {
+            *self.rates.lock().unwrap_or_else(PoisonError::into_inner) = Some(hint);
+        }
         let status = response.status().as_u16();
         if status != 200 {
             let body = (body.body, error_body(response, silence).await);
@@ -232,7 +239,10 @@ impl HttpEndpoint {
                 .map_err(|error| Fault::new(FaultKind::Authentication, error.to_string()))?;
             call = call.header(name, value);
         }
-        call.send().await.map_err(|error| Fault::temporary(describe(&error)))
+        call.send().await.map_err(|error| {
+            let fault = Fault::temporary(describe(&error));
+            if error.is_connect() { fault.unbilled() } else { fault }
+        })
     }
 
     /// Judges an answer with an error status, and learns from it.
@@ -303,6 +313,18 @@ impl Endpoint for HttpEndpoint {
             Login::Token(source) => format!("the login by {}", source.origin()),
             Login::None => "that api_key_env or api_key_file is set (no key was sent)".to_owned(),
         }
+    }
+
+    fn account(&self) -> String {
+        match &self.settings.login {
+            Login::Key(key) => fingerprint([self.settings.base_url.as_str(), key.secret.expose_secret()]),
+            Login::Token(source) => fingerprint([self.settings.base_url.as_str(), source.origin()]),
+            Login::None => self.settings.base_url.clone(),
+        }
+    }
+
+    fn rates(&self) -> Option<RateHint> {
+        self.rates.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn attempt<'a>(

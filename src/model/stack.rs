@@ -1,5 +1,5 @@
-//! Builds the models of a run from its configuration: keys, addresses, and the order of the layers around each model
-//! (recording outside, then the budget, then the model). Must not start the local worker: that is handed in.
+//! Builds the models of a run from its configuration: keys, and the order of the layers around each model (recording
+//! outside, then the budget, then the model). Must not start the local worker: that is handed in.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,13 +8,15 @@ use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret;
 
 use super::edit_search::EditSearch;
+use super::exec::ExecEndpoint;
 use super::handoff::Handoff;
+use super::program::program_settings;
 use super::secret::{KeyError, KeySource};
 use super::server::Servers;
 use super::{
-    ApiKey, Budget, CallStore, ChatModel, DialectError, Dialects, Dials, HttpEndpoint, HttpSettings,
-    HttpSetupError, Lessons, Likelihood, LiveSink, Metered, ModelError, Notice, Patient, Recorded, Redactor,
-    Replay, RetryPolicy,
+    ApiKey, Breakers, Budget, CallStore, ChatModel, DialectError, Dialects, Dials, Endpoint, HttpEndpoint,
+    HttpSettings, HttpSetupError, Lessons, Likelihood, Limiters, LiveSink, Metered, ModelError, NoPrice,
+    Notice, Patient, Quota, Recorded, Redactor, Replay, RetryPolicy,
 };
 use crate::config::{Azure, AzureLogin, Backend, Misrouted, ModelConfig, Route};
 use crate::domain::{ChatReply, ChatRequest, Delivery, Role};
@@ -29,6 +31,8 @@ pub struct LocalBackend {
 /// What a stack is built from.
 pub struct StackParts<'a> {
     pub config: &'a ModelConfig,
+    /// Who is needed; the target always is.
+    pub roles: &'a [Role],
     /// Folder of the config file: relative paths in it start here.
     pub base_dir: &'a Path,
     /// The run's `calls` folder.
@@ -38,8 +42,6 @@ pub struct StackParts<'a> {
     pub local: Option<LocalBackend>,
     /// Reads an environment variable (a parameter so that tests need no process-wide state).
     pub env: &'a (dyn Fn(&str) -> Option<String> + Sync),
-    /// Who is needed; the target always is.
-    pub roles: &'a [Role],
     /// Hears what people should know and nothing fails for.
     pub notice: Notice,
 }
@@ -54,6 +56,17 @@ pub struct ModelStack {
     pub redactor: Arc<Redactor>,
     /// Limits of their calls, which may change while they work.
     pub dials: Arc<Dials>,
+    /// Where their calls hold when a host is down.
+    pub breakers: Arc<Breakers>,
+}
+
+/// What the roles of a run share.
+struct Commons<'a> {
+    servers: Servers<'a>,
+    redactor: Arc<Redactor>,
+    dials: Arc<Dials>,
+    limiters: Limiters,
+    breakers: Arc<Breakers>,
 }
 
 /// Why the models cannot be built: always something to change in the configuration or its surroundings.
@@ -67,12 +80,10 @@ pub enum SetupError {
     Http { role: &'static str, source: HttpSetupError },
     #[error("model.{role}.backend = \"{backend}\" needs the local worker, which was not started")]
     NoWorker { role: &'static str, backend: &'static str },
-    #[error(
-        "model.{role}.backend = \"{backend}\" is not part of this version; use openai_chat with the address of a server, or local"
-    )]
-    NotInThisVersion { role: &'static str, backend: &'static str },
     #[error("model.dialects: {0}")]
     Dialects(DialectError),
+    #[error("model.{role}.model: {source}")]
+    NoPrice { role: &'static str, source: NoPrice },
     #[error("model.replay_from: {0}")]
     Replay(ModelError),
     #[error(transparent)]
@@ -90,89 +101,130 @@ impl ModelStack {
     /// # Errors
     /// See [`SetupError`]; nothing has been called yet.
     pub async fn build(parts: &StackParts<'_>) -> Result<Self, SetupError> {
-        let config = parts.config;
-        if !config.replay_from.is_empty() {
-            let store = CallStore::new(parts.base_dir.join(&config.replay_from));
-            let open = |role| Replay::open(store.clone(), role).map_err(SetupError::Replay);
-            let replay = |role| -> Result<Option<Arc<dyn ChatModel>>, SetupError> {
-                Ok(if parts.roles.contains(&role) { Some(Arc::new(open(role)?)) } else { None })
-            };
-            return Ok(Self {
-                target: Arc::new(open(Role::Target)?),
-                optimizer: replay(Role::Optimizer)?,
-                judge: replay(Role::Judge)?,
-                redactor: Arc::new(Redactor::new([])),
-                dials: Arc::new(Dials::of(config)),
-            });
+        if !parts.config.replay_from.is_empty() {
+            return parts.replay();
         }
-        let target_key = parts.key(Role::Target).await?;
-        let mut others = Vec::new();
-        for role in [Role::Optimizer, Role::Judge] {
-            others.push(if parts.roles.contains(&role) { parts.key(role).await? } else { None });
-        }
-        let keys = others.iter().chain([&target_key]).flatten();
-        let keys: Vec<String> = keys.map(|key| key.secret.expose_secret().to_owned()).collect();
-        let redactor = Arc::new(Redactor::new(keys));
-        let dials = Arc::new(Dials::of(config));
-        let table = match config.dialects.as_str() {
-            "" => Dialects::built_in(),
-            file => Dialects::load(&parts.base_dir.join(file)),
-        };
-        let table = table.map_err(SetupError::Dialects)?;
-        let lessons = Lessons::new(Arc::clone(&parts.notice));
-        let servers = Servers { config, table, lessons, env: parts.env };
-        let build = |role, key| parts.role(role, key, &servers, &redactor, &dials);
-        let mut keys = others.into_iter();
-        let mut other = |role| {
-            let key = keys.next().flatten();
-            parts.roles.contains(&role).then(|| build(role, key)).transpose()
+        let keys = parts.keys().await?;
+        let secrets = keys.iter().flatten().map(|key| key.secret.expose_secret().to_owned());
+        let commons = parts.commons(Redactor::new(secrets))?;
+        let [target_key, optimizer_key, judge_key] = keys;
+        let other = |role: Role, key| {
+            parts.roles.contains(&role).then(|| parts.recorded(role, key, &commons)).transpose()
         };
         Ok(Self {
-            target: build(Role::Target, target_key)?,
-            optimizer: other(Role::Optimizer)?,
-            judge: other(Role::Judge)?,
-            redactor,
-            dials,
+            target: parts.recorded(Role::Target, target_key, &commons)?,
+            optimizer: other(Role::Optimizer, optimizer_key)?,
+            judge: other(Role::Judge, judge_key)?,
+            redactor: commons.redactor,
+            dials: commons.dials,
+            breakers: commons.breakers,
         })
     }
 }
 
-impl StackParts<'_> {
-    fn role(
+impl<'a> StackParts<'a> {
+    fn replay(&self) -> Result<ModelStack, SetupError> {
+        let store = CallStore::new(self.base_dir.join(&self.config.replay_from));
+        let open = |role| -> Result<Arc<dyn ChatModel>, SetupError> {
+            Ok(Arc::new(Replay::open(store.clone(), role).map_err(SetupError::Replay)?))
+        };
+        let other = |role: Role| self.roles.contains(&role).then(|| open(role)).transpose();
+        Ok(ModelStack {
+            target: open(Role::Target)?,
+            optimizer: other(Role::Optimizer)?,
+            judge: other(Role::Judge)?,
+            redactor: Arc::new(Redactor::new([])),
+            dials: Arc::new(Dials::of(self.config)),
+            breakers: Arc::default(),
+        })
+    }
+
+    /// Keys of target, optimizer and judge, as far as they are needed.
+    async fn keys(&self) -> Result<[Option<ApiKey>; 3], SetupError> {
+        let mut keys = [None, None, None];
+        for (key, role) in keys.iter_mut().zip([Role::Target, Role::Optimizer, Role::Judge]) {
+            if role == Role::Target || self.roles.contains(&role) {
+                *key = self.key(role).await?;
+            }
+        }
+        Ok(keys)
+    }
+
+    async fn key(&self, role: Role) -> Result<Option<ApiKey>, SetupError> {
+        let table = format!("model.{}", role.name());
+        let takes_key = match self.route(role)? {
+            Route::Server(_) | Route::Program(_) | Route::Azure(Azure { auth: AzureLogin::Key, .. }) => true,
+            Route::Azure(_) | Route::Local | Route::EditSearch | Route::Handoff => false,
+        };
+        match KeySource::of(&table, self.config.role(role), self.base_dir)?.filter(|_| takes_key) {
+            Some(source) => Ok(Some(source.read(&table, self.env, &key_variables(self.config)).await?)),
+            None => Ok(None),
+        }
+    }
+
+    fn route(&self, role: Role) -> Result<Route, SetupError> {
+        self.config.route(role).map_err(|wrong| SetupError::Misrouted { role: role.name(), wrong })
+    }
+
+    fn commons(&self, redactor: Redactor) -> Result<Commons<'a>, SetupError> {
+        let config = self.config;
+        let table = match config.dialects.as_str() {
+            "" => Dialects::built_in(),
+            file => Dialects::load(&self.base_dir.join(file)),
+        };
+        let table = table.map_err(SetupError::Dialects)?;
+        let lessons = Lessons::new(Arc::clone(&self.notice));
+        Ok(Commons {
+            servers: Servers { config, table, lessons, env: self.env },
+            redactor: Arc::new(redactor),
+            dials: Arc::new(Dials::of(config)),
+            limiters: Limiters::default(),
+            breakers: Arc::default(),
+        })
+    }
+
+    fn recorded(
         &self,
         role: Role,
         key: Option<ApiKey>,
-        servers: &Servers<'_>,
-        redactor: &Arc<Redactor>,
-        dials: &Arc<Dials>,
+        commons: &Commons<'_>,
     ) -> Result<Arc<dyn ChatModel>, SetupError> {
-        let config = self.config.role(role);
-        let route =
-            self.config.route(role).map_err(|wrong| SetupError::Misrouted { role: role.name(), wrong })?;
-        match route {
-            Route::Server(server) => {
-                self.over_http(role, servers.settings(role, server, key)?, redactor, dials)
+        let model = Shared(self.paid(role, key, commons)?);
+        let redactor = Arc::clone(&commons.redactor);
+        let recorded = Recorded::new(model, role, CallStore::new(self.calls_dir), redactor);
+        Ok(Arc::new(recorded.map_err(SetupError::Store)?))
+    }
+
+    /// The model of a role with everything but the recording around it.
+    fn paid(
+        &self,
+        role: Role,
+        key: Option<ApiKey>,
+        commons: &Commons<'_>,
+    ) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let metered = |model: Arc<dyn ChatModel>| -> Arc<dyn ChatModel> {
+            Arc::new(Metered::new(Shared(model), Arc::clone(&self.budget)))
+        };
+        match self.route(role)? {
+            Route::Server(server) => self.over_http(role, commons.servers.settings(role, server, key)?, commons),
+            Route::Azure(azure) => self.over_http(role, commons.servers.azure(role, azure, key)?, commons),
+            Route::Program(program) => {
+                let delivery = if program.as_chat { Delivery::Prompt } else { Delivery::Files };
+                let settings = program_settings(self.config, role, program, key, self.env);
+                let endpoint = ExecEndpoint::new(settings, delivery, Arc::clone(&commons.dials));
+                self.patient(role, Arc::new(endpoint), false, commons)
             }
-            Route::Azure(azure) => self.over_http(role, servers.azure(role, azure, key)?, redactor, dials),
-            Route::Local => {
-                let model = Shared(self.local(role, "local")?.chat);
-                self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
-            }
+            Route::Local => Ok(metered(self.local(role, "local")?.chat)),
             Route::EditSearch => {
                 let local = self.local(role, "edit_search")?;
-                let model = EditSearch::new(local.likelihood, local.chat.label());
-                self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
+                Ok(metered(Arc::new(EditSearch::new(local.likelihood, local.chat.label()))))
             }
             Route::Handoff => {
                 // Beside the recorded calls, in the folder of the run.
                 let folder = self.calls_dir.with_file_name("handoff");
-                let (redactor_, notice) = (Arc::clone(redactor), Arc::clone(&self.notice));
-                let model =
-                    Handoff::new(folder, &config.model, redactor_, notice).map_err(SetupError::Store)?;
-                self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
-            }
-            Route::Program(_) => {
-                Err(SetupError::NotInThisVersion { role: role.name(), backend: config.backend.word() })
+                let (model, redactor) = (&self.config.role(role).model, Arc::clone(&commons.redactor));
+                let handoff = Handoff::new(folder, model, redactor, Arc::clone(&self.notice));
+                Ok(metered(Arc::new(handoff.map_err(SetupError::Store)?)))
             }
         }
     }
@@ -181,46 +233,41 @@ impl StackParts<'_> {
         &self,
         role: Role,
         settings: HttpSettings,
-        redactor: &Arc<Redactor>,
-        dials: &Arc<Dials>,
+        commons: &Commons<'_>,
     ) -> Result<Arc<dyn ChatModel>, SetupError> {
-        let endpoint = HttpEndpoint::new(settings, Arc::clone(redactor), Arc::clone(dials))
+        let caches_prompts = settings.dialect.prefix_cache;
+        let (redactor, dials) = (Arc::clone(&commons.redactor), Arc::clone(&commons.dials));
+        let endpoint = HttpEndpoint::new(settings, redactor, dials)
             .map_err(|source| SetupError::Http { role: role.name(), source })?;
-        let (dials, budget) = (Arc::clone(dials), Arc::clone(&self.budget));
-        let policy = RetryPolicy::default();
-        self.layered(
-            Patient::new(Arc::new(endpoint), policy, dials, budget, Arc::clone(redactor)),
-            role,
-            redactor,
-        )
+        self.patient(role, Arc::new(endpoint), caches_prompts, commons)
     }
 
-    fn layered<M: ChatModel + 'static>(
+    /// An endpoint with everything around its attempts.
+    fn patient(
         &self,
-        model: M,
         role: Role,
-        redactor: &Arc<Redactor>,
+        endpoint: Arc<dyn Endpoint>,
+        caches_prompts: bool,
+        commons: &Commons<'_>,
     ) -> Result<Arc<dyn ChatModel>, SetupError> {
-        let recorded = Recorded::new(model, role, CallStore::new(self.calls_dir), Arc::clone(redactor));
-        Ok(Arc::new(recorded.map_err(SetupError::Store)?))
+        let config = self.config.role(role);
+        let tariff = self.budget.tariff(&config.model);
+        let tariff = tariff.map_err(|source| SetupError::NoPrice { role: role.name(), source })?;
+        let limiter = commons.limiters.of(&endpoint.account(), config.max_concurrency);
+        let breaker = commons.breakers.of(endpoint.host());
+        let quota = Quota::new(config.max_concurrency, config.requests_per_minute, config.tokens_per_minute);
+        let (dials, redactor) = (Arc::clone(&commons.dials), Arc::clone(&commons.redactor));
+        let budget = Arc::clone(&self.budget);
+        let patient = Patient::new(endpoint, RetryPolicy::default(), dials, budget, redactor)
+            .at_prices(tariff)
+            .sharing(limiter, breaker)
+            .within(quota)
+            .warming_up(config.warm_up.unwrap_or(caches_prompts));
+        Ok(Arc::new(patient))
     }
 
     fn local(&self, role: Role, backend: &'static str) -> Result<LocalBackend, SetupError> {
         self.local.clone().ok_or(SetupError::NoWorker { role: role.name(), backend })
-    }
-
-    async fn key(&self, role: Role) -> Result<Option<ApiKey>, SetupError> {
-        let table = format!("model.{}", role.name());
-        let route =
-            self.config.route(role).map_err(|wrong| SetupError::Misrouted { role: role.name(), wrong })?;
-        let takes_key = match route {
-            Route::Server(_) | Route::Program(_) | Route::Azure(Azure { auth: AzureLogin::Key, .. }) => true,
-            Route::Azure(_) | Route::Local | Route::EditSearch | Route::Handoff => false,
-        };
-        match KeySource::of(&table, self.config.role(role), self.base_dir)?.filter(|_| takes_key) {
-            Some(source) => Ok(Some(source.read(&table, self.env, &key_variables(self.config)).await?)),
-            None => Ok(None),
-        }
     }
 }
 
@@ -237,7 +284,7 @@ fn lines(role: &str, wrong: &[Misrouted]) -> String {
     wrong.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// One worker behind several roles.
+/// A model that others may hold as well.
 struct Shared(Arc<dyn ChatModel>);
 
 impl ChatModel for Shared {

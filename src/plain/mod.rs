@@ -3,16 +3,19 @@
 //! skill came from. Owns the wording; writes nothing itself and keeps no
 //! run state.
 
+mod carried;
 mod comparison;
 mod curves;
 mod describe;
 mod lineage;
+mod money;
 mod render;
 mod report;
 pub mod review;
 mod stages;
 mod table;
 
+pub use carried::{skill_folder_line, skill_folder_summary};
 pub use comparison::{comparison, comparison_json};
 pub use curves::{Look, csv, svg};
 pub use describe::{
@@ -20,6 +23,7 @@ pub use describe::{
     signed, tokens, verdict_word,
 };
 pub use lineage::{EditOrigin, Lineage, Origin, OriginStage, SkillLine, lineage};
+pub use money::dollars;
 pub use render::PlainRenderer;
 pub use report::{origin_summary, report, report_json};
 pub use stages::{

@@ -3,8 +3,10 @@
 
 use serde_json::{Value, json};
 
+use super::carried::{skill_folder_rows, skill_folder_summary};
 use super::describe::{bounded, count, score, test_line, tokens, verdict_word};
 use super::lineage::{EditOrigin, Lineage, Origin, OriginStage, lineage};
+use super::money::dollars;
 use super::stages::{action_words, pair_words, sample_words, stage_summary};
 use super::table::{markdown, markdown_table};
 use crate::domain::{EpochStage, Origin as RunOrigin, SourceType, Verdict};
@@ -36,6 +38,8 @@ pub fn report(state: &RunState) -> Vec<String> {
         ));
     }
     section(&mut out, "Result", result(state));
+    let folder = state.info.as_ref().and_then(|info| info.folder.as_ref());
+    section(&mut out, "Skill folder", folder.map(skill_folder_rows).unwrap_or_default());
     section(&mut out, "Steps", steps(state));
     section(&mut out, "Between epochs", stages(state));
     let told = lineage(state);
@@ -66,6 +70,7 @@ pub fn report_json(state: &RunState) -> Value {
         "reason": reason,
         "seed": state.info.as_ref().map(|info| info.seed),
         "origin": state.info.as_ref().and_then(|info| info.origin.as_ref()).map(origin_summary),
+        "skill_folder": state.info.as_ref().and_then(|info| info.folder.as_ref()).map(skill_folder_summary),
         "plan": state.info.as_ref().map(|info| &info.plan),
         "baseline": state.baseline_score,
         "best_score": state.best_score,
@@ -146,12 +151,19 @@ fn result(state: &RunState) -> Vec<String> {
         out.push(format!("- Test: {}; {changed} (95 % interval, paired by item)", test_line(test)));
     }
     let usage = state.total_usage();
+    let money =
+        if usage.nanodollars > 0 { format!(", {}", dollars(usage.nanodollars)) } else { String::new() };
     out.push(format!(
-        "- Cost: {}, {} prompt and {} completion tokens",
+        "- Cost: {}, {} prompt and {} completion tokens{money}",
         count(usage.calls as usize, "call"),
         tokens(usage.prompt_tokens),
         tokens(usage.completion_tokens)
     ));
+    let unanswered = state.total_unanswered();
+    if unanswered.calls > 0 {
+        let attempts = count(unanswered.calls as usize, "attempt");
+        out.push(format!("- Of these {attempts} without a reply, counted at the most they can have used"));
+    }
     out
 }
 

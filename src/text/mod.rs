@@ -5,6 +5,7 @@ mod diff;
 mod extract;
 mod highlight;
 mod sanitize;
+mod secret;
 mod width;
 mod wrap;
 
@@ -14,5 +15,6 @@ pub use diff::{
 pub use extract::{extract_json, extract_json_array};
 pub use highlight::{Grammars, Highlighted, Pieces, Syntax};
 pub use sanitize::{hidden, is_invisible, reveal, sanitize, sanitize_line};
+pub use secret::{mask_secrets, secret_lines};
 pub use width::{fit, truncate, width};
 pub use wrap::{wrap, wrap_ranges};

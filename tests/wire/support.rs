@@ -34,6 +34,8 @@ pub fn settings(server: &MockServer) -> Settings {
             max_retries: 3,
             read_timeout: Duration::from_secs(20),
             total_timeout: Duration::from_secs(20),
+            call_timeout: Duration::from_secs(600),
+            breaker_failures: 0,
         },
         retry: RetryPolicy { base: Duration::from_millis(1), ..RetryPolicy::default() },
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use self::sheet::Sheet;
+use super::seed::read_skill;
 use super::{Failure, exit, output, run_setup};
 use crate::config::Config;
 use crate::domain::{Role, Skill, Split, UnknownSplit, Usage};
@@ -126,7 +127,9 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
     // Without a folder calls are recorded where nothing else looks, so that every evaluation is a fresh draw.
     let scratch = tempfile::tempdir().map_err(|error| Failure::run(error.to_string()))?;
     let calls = args.out.as_deref().unwrap_or(scratch.path()).join("calls");
-    let budget = Arc::new(Budget::new(config.budget.clone(), Usage::default(), 0.0));
+    let prices = run_setup::prices(&config).map_err(usage)?;
+    let budget = Budget::new(config.budget.clone(), Usage::default(), 0.0).at_prices(prices);
+    let budget = Arc::new(budget);
     // Nothing is optimised: no key or worker of that role is asked for.
     let roles: Vec<Role> = config.roles().into_iter().filter(|role| *role != Role::Optimizer).collect();
     let stack = run_setup::models(&config, &roles, &calls, budget, None).await.map_err(usage)?;
@@ -201,7 +204,7 @@ fn tell(args: &Args, setting: &Setting, scored: &[Scored], sheets: &[Sheet]) -> 
 }
 
 fn read(path: &Path) -> Result<Scored, Failure> {
-    Ok(Scored { path: path.to_owned(), skill: Skill::new(run_setup::read_skill(path).map_err(usage)?) })
+    Ok(Scored { path: path.to_owned(), skill: Skill::new(read_skill(path).map_err(usage)?) })
 }
 
 /// Refuses a folder with the evaluation of another skill: it would be written over.
