@@ -65,6 +65,7 @@ impl Run {
                     trajectories.push(Trajectory::of_training(item, rollout));
                     items.push(item);
                     found.spend("rollout", rollout.usage);
+                    found.spend_judging(rollout.judging_usage());
                     found.rollouts.push(rollout.clone());
                 }
                 results.push(result);
@@ -213,6 +214,7 @@ impl Run {
         };
         let probed = evaluate(&self.shop, &self.metric, spec).await?;
         found.spend("rollout", probed.usage);
+        found.spend_judging(probed.judging);
         let probed: Vec<Trajectory> = items
             .iter()
             .zip(&probed.results)
