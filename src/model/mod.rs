@@ -43,8 +43,8 @@ mod warm_up;
 mod wire;
 pub mod worker_protocol;
 
-pub use azure::TEST_ENDPOINT as TEST_IDENTITY_ENDPOINT;
 pub use attempt::{Endpoint, Fault, FaultKind, request_bound};
+pub use azure::TEST_ENDPOINT as TEST_IDENTITY_ENDPOINT;
 pub use breaker::{Breaker, Breakers, Opened};
 pub use budget::{Budget, NoPrice, Reservation, UnansweredSink};
 pub use dialect::{
@@ -68,7 +68,7 @@ pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;
 pub use secret::{KeyError, KeySource, SHORTEST_KEY};
-pub use stack::{LocalBackend, ModelStack, SetupError, StackParts, key_variables};
+pub use stack::{LocalBackend, ModelStack, Outline, SetupError, StackParts, key_variables};
 pub use wire::{ThinkingError, ThinkingMode};
 
 use std::sync::Arc;

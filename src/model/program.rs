@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use secrecy::ExposeSecret;
-
 use super::ApiKey;
-use super::exec::{Agent, Caps, ClaudeOptions, CodexOptions, CopilotOptions, ExecKey, ExecSettings, inherited};
+use super::exec::{
+    Agent, Caps, ClaudeOptions, CodexOptions, CopilotOptions, ExecKey, ExecSettings, inherited,
+};
 use crate::config::{Agent as Named, Effort, ModelConfig, Program};
 use crate::domain::Role;
 
@@ -60,7 +60,7 @@ pub fn program_settings(
         agent,
         model: program.model,
         base_url: program.base_url,
-        key: key.map(|key| ExecKey { variable, secret: key.secret.expose_secret().to_owned() }),
+        key: key.map(|key| ExecKey { variable, secret: key.secret }),
         effort: [of_role, effort, config.reasoning.reasoning_effort]
             .into_iter()
             .find(|effort| *effort != Effort::NotSent)

@@ -8,15 +8,15 @@ use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret;
 
 use super::edit_search::EditSearch;
-use super::exec::ExecEndpoint;
+use super::exec::{ExecEndpoint, ExecSettings};
 use super::handoff::Handoff;
 use super::program::program_settings;
 use super::secret::{KeyError, KeySource};
 use super::server::Servers;
 use super::{
     ApiKey, Breakers, Budget, CallStore, ChatModel, DialectError, Dialects, Dials, Endpoint, HttpEndpoint,
-    HttpSettings, HttpSetupError, Lessons, Likelihood, Limiters, LiveSink, Metered, ModelError, NoPrice,
-    Notice, Patient, Quota, Recorded, Redactor, Replay, RetryPolicy,
+    HttpSettings, HttpSetupError, Lessons, Likelihood, Limiters, LiveSink, Login, Metered, ModelError,
+    NoPrice, Notice, Patient, Quota, Recorded, Redactor, Replay, RetryPolicy,
 };
 use crate::config::{Azure, AzureLogin, Backend, Misrouted, ModelConfig, Route};
 use crate::domain::{ChatReply, ChatRequest, Delivery, Role};
@@ -67,6 +67,14 @@ struct Commons<'a> {
     dials: Arc<Dials>,
     limiters: Limiters,
     breakers: Arc<Breakers>,
+}
+
+/// Who would answer a role.
+pub enum Outline {
+    Server { base_url: String, dialect: String, login: String },
+    Program { settings: Box<ExecSettings>, login: String },
+    Worker { what: &'static str },
+    Handoff,
 }
 
 /// Why the models cannot be built: always something to change in the configuration or its surroundings.
@@ -162,6 +170,46 @@ impl<'a> StackParts<'a> {
         }
     }
 
+    /// What answers a role and how it logs in, without calling it. Its key is read.
+    ///
+    /// # Errors
+    /// As [`ModelStack::build`].
+    pub async fn outline(&self, role: Role) -> Result<Outline, SetupError> {
+        let key = self.key(role).await?;
+        let login = key.as_ref().map_or_else(|| "none".to_owned(), |key| format!("key from {}", key.origin));
+        let commons = self.commons(Redactor::new([]))?;
+        let server = |settings: HttpSettings| {
+            let login = match &settings.login {
+                Login::Token(source) => format!("token of {}", source.origin()),
+                Login::Key(_) | Login::None => login.clone(),
+            };
+            Outline::Server { base_url: settings.base_url, dialect: settings.dialect.name, login }
+        };
+        Ok(match self.route(role)? {
+            Route::Server(route) => server(commons.servers.settings(role, route, key)?),
+            Route::Azure(route) => server(commons.servers.azure(role, route, key)?),
+            Route::Program(program) => {
+                let settings = program_settings(self.config, role, program, key, self.env);
+                Outline::Program { settings: Box::new(settings), login }
+            }
+            Route::Local => Outline::Worker { what: "the worker planish-torch" },
+            Route::EditSearch => {
+                Outline::Worker { what: "the built-in edit search, with the worker's likelihoods" }
+            }
+            Route::Handoff => Outline::Handoff,
+        })
+    }
+
+    /// The model of a role alone, whose calls are not recorded.
+    ///
+    /// # Errors
+    /// As [`ModelStack::build`].
+    pub async fn bare(&self, role: Role) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let key = self.key(role).await?;
+        let secret = key.as_ref().map(|key| key.secret.expose_secret().to_owned());
+        self.paid(role, key, &self.commons(Redactor::new(secret))?)
+    }
+
     fn route(&self, role: Role) -> Result<Route, SetupError> {
         self.config.route(role).map_err(|wrong| SetupError::Misrouted { role: role.name(), wrong })
     }
@@ -206,7 +254,9 @@ impl<'a> StackParts<'a> {
             Arc::new(Metered::new(Shared(model), Arc::clone(&self.budget)))
         };
         match self.route(role)? {
-            Route::Server(server) => self.over_http(role, commons.servers.settings(role, server, key)?, commons),
+            Route::Server(server) => {
+                self.over_http(role, commons.servers.settings(role, server, key)?, commons)
+            }
             Route::Azure(azure) => self.over_http(role, commons.servers.azure(role, azure, key)?, commons),
             Route::Program(program) => {
                 let delivery = if program.as_chat { Delivery::Prompt } else { Delivery::Files };
