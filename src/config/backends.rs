@@ -20,6 +20,9 @@ words! {
         ClaudeCodeExec = "claude_code_exec",
         CursorExec = "cursor_exec",
         CopilotExec = "copilot_exec",
+        OpencodeExec = "opencode_exec",
+        PiExec = "pi_exec",
+        GeminiExec = "gemini_exec",
     }
 }
 
@@ -107,7 +110,17 @@ words! {
 }
 
 const NOT_YET: UsedBy = UsedBy::NotYet;
-const EFFORT: UsedBy = UsedBy::Backends(&[Backend::OpenaiChat, Backend::CopilotChat, Backend::CodexExec]);
+const EFFORT: UsedBy = UsedBy::Backends(&[
+    Backend::OpenaiChat,
+    Backend::CopilotChat,
+    Backend::CopilotExec,
+    Backend::CodexExec,
+    Backend::OpencodeExec,
+    Backend::PiExec,
+]);
+const OPENCODE: UsedBy = UsedBy::Backends(&[Backend::OpencodeExec]);
+const PI: UsedBy = UsedBy::Backends(&[Backend::PiExec]);
+const GEMINI: UsedBy = UsedBy::Backends(&[Backend::GeminiExec]);
 const CODEX: UsedBy = UsedBy::Backends(&[Backend::CodexExec]);
 const CLAUDE_CODE: UsedBy = UsedBy::Backends(&[Backend::ClaudeChat, Backend::ClaudeCodeExec]);
 const CURSOR: UsedBy = UsedBy::Backends(&[Backend::CursorExec]);
@@ -154,6 +167,21 @@ group! {
         cursor_exec_path: String = String::new(), Kind::Text, "Cursor program; empty: cursor-agent.";
         cursor_exec_sandbox: CursorSandbox = CursorSandbox::Unset, Kind::Choice(CursorSandbox::WORDS),
             "Cursor's own sandbox; empty: enabled.";
+    }
+    }
+}
+
+group! {
+    /// Programs of which only the place is to be told.
+    Agents in [AGENT_ROWS "model"] {
+    for OPENCODE {
+        opencode_exec_path: String = String::new(), Kind::Text, "OpenCode program; empty: opencode.";
+    }
+    for PI {
+        pi_exec_path: String = String::new(), Kind::Text, "Pi program; empty: pi.";
+    }
+    for GEMINI {
+        gemini_exec_path: String = String::new(), Kind::Text, "Gemini CLI program; empty: gemini.";
     }
     }
 }

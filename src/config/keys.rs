@@ -333,6 +333,7 @@ static SECTIONS: &[&[Key]] = &[
     backends::CLAUDE_CODE_ROWS,
     backends::CURSOR_ROWS,
     backends::COPILOT_ROWS,
+    backends::AGENT_ROWS,
     &[
         key("train.num_epochs", small(1), "Passes over the training split."),
         key(

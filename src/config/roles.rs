@@ -49,7 +49,10 @@ pub fn own_model(backend: Backend) -> Option<&'static str> {
         | Backend::Local
         | Backend::EditSearch
         | Backend::CopilotChat
-        | Backend::CodexExec => None,
+        | Backend::CodexExec
+        | Backend::OpencodeExec
+        | Backend::PiExec
+        | Backend::GeminiExec => None,
     }
 }
 

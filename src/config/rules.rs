@@ -110,7 +110,10 @@ impl Rules<'_> {
             | Backend::CodexExec
             | Backend::ClaudeCodeExec
             | Backend::CursorExec
-            | Backend::CopilotExec => {}
+            | Backend::CopilotExec
+            | Backend::OpencodeExec
+            | Backend::PiExec
+            | Backend::GeminiExec => {}
         }
         if !role.api_key_env.is_empty() {
             self.variable(&key("api_key_env"), &role.api_key_env);
@@ -248,7 +251,13 @@ impl Rules<'_> {
         let (env, target) = (&self.config.env.benchmark, self.config.model.target.backend);
         let is_program = matches!(
             target,
-            Backend::CodexExec | Backend::ClaudeCodeExec | Backend::CursorExec | Backend::CopilotExec
+            Backend::CodexExec
+                | Backend::ClaudeCodeExec
+                | Backend::CursorExec
+                | Backend::CopilotExec
+                | Backend::OpencodeExec
+                | Backend::PiExec
+                | Backend::GeminiExec
         );
         let search_auth = &env.search_auth_env;
         if !search_auth.is_empty() {

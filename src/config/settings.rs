@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::backends::{
-    AzureOpenai, Backend, BackendLabel, ClaudeCode, Codex, Copilot, Cursor, MinimaxChat, QwenChat, Reasoning,
+    Agents, AzureOpenai, Backend, BackendLabel, ClaudeCode, Codex, Copilot, Cursor, MinimaxChat, QwenChat,
+    Reasoning,
 };
 use super::benchmarks::BenchmarkConfig;
 use crate::domain::{
@@ -81,6 +82,8 @@ pub struct ModelConfig {
     pub cursor: Cursor,
     #[serde(flatten)]
     pub copilot: Copilot,
+    #[serde(flatten)]
+    pub agents: Agents,
 }
 
 impl Default for ModelConfig {
@@ -110,6 +113,7 @@ impl Default for ModelConfig {
             claude_code: ClaudeCode::default(),
             cursor: Cursor::default(),
             copilot: Copilot::default(),
+            agents: Agents::default(),
         }
     }
 }

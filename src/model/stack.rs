@@ -9,6 +9,7 @@ use secrecy::ExposeSecret;
 
 use super::dials::seconds;
 use super::edit_search::EditSearch;
+use super::exec::{self, Configured, ExecEndpoint, ExecError, ExecKey};
 use super::{
     Api, ApiKey, Breakers, Budget, CallStore, ChatModel, Dialect, DialectError, Dialects, Dials, Endpoint,
     HttpEndpoint, HttpSettings, HttpSetupError, Likelihood, Limiters, LiveSink, Login, Metered, ModelError,
@@ -88,6 +89,8 @@ pub enum SetupError {
     Dialects(DialectError),
     #[error("model.{role}.model: {source}")]
     NoPrice { role: &'static str, source: NoPrice },
+    #[error("model.{role}: {source}")]
+    Agent { role: &'static str, source: ExecError },
     #[error("model.replay_from: {0}")]
     Replay(ModelError),
     #[error(transparent)]
@@ -165,16 +168,41 @@ impl StackParts<'_> {
                 self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
             }
             Backend::ClaudeChat
-            | Backend::QwenChat
-            | Backend::MinimaxChat
             | Backend::CopilotChat
             | Backend::CodexExec
             | Backend::ClaudeCodeExec
             | Backend::CursorExec
-            | Backend::CopilotExec => {
+            | Backend::CopilotExec
+            | Backend::OpencodeExec
+            | Backend::PiExec
+            | Backend::GeminiExec => {
+                let endpoint = self.agent(role, config, key, dials)?;
+                let model = self.patient(role, config, Arc::new(endpoint), commons)?;
+                self.layered(model, role, redactor)
+            }
+            Backend::QwenChat | Backend::MinimaxChat => {
                 Err(SetupError::NotInThisVersion { role: role.name(), backend: config.backend.word() })
             }
         }
+    }
+
+    fn agent(
+        &self,
+        role: Role,
+        config: &RoleConfig,
+        key: Option<ApiKey>,
+        dials: &Arc<Dials>,
+    ) -> Result<ExecEndpoint, SetupError> {
+        let backend = config.backend.word();
+        let cli = exec::cli_of(config.backend);
+        let cli = cli.ok_or(SetupError::NotInThisVersion { role: role.name(), backend })?;
+        let key = key.map(|key| ExecKey { variable: config.api_key_env.clone(), secret: key.secret });
+        let (model, base_dir) = (self.config, self.base_dir);
+        let configured = Configured { role, model, config, key, base_dir, env: self.env };
+        let delivery = configured.delivery();
+        let settings =
+            configured.settings(cli).map_err(|source| SetupError::Agent { role: role.name(), source })?;
+        Ok(ExecEndpoint::new(settings, delivery, Arc::clone(dials)))
     }
 
     /// An endpoint with everything around its attempts.
@@ -245,7 +273,7 @@ impl StackParts<'_> {
     fn key(&self, role: Role, config: &RoleConfig) -> Result<Option<ApiKey>, SetupError> {
         let role = role.name();
         match (config.api_key_env.as_str(), config.api_key_file.as_str()) {
-            _ if config.backend != Backend::OpenaiChat => Ok(None),
+            _ if matches!(config.backend, Backend::Local | Backend::EditSearch) => Ok(None),
             ("", "") => Ok(None),
             ("", file) => {
                 let file = self.base_dir.join(file);

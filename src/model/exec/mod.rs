@@ -2,6 +2,7 @@
 //! prompt on its input and JSON lines on its output, which become one trace. Must not score or try again.
 
 mod cli;
+mod configured;
 mod copilot_usage;
 mod endpoint;
 mod family;
@@ -15,6 +16,7 @@ mod trace;
 mod workspace;
 
 pub use cli::{Cli, Version};
+pub use configured::{Configured, cli_of};
 pub use endpoint::ExecEndpoint;
 pub use job::{Job, Work};
 pub use process::Caps;
