@@ -289,7 +289,7 @@ async fn prompt_sizes(config: &Config, task: &Task) -> Result<PromptSizes, Failu
     let skill = match config.env.skill_init.as_str() {
         "" => String::new(),
         path => {
-            run_setup::read_skill(Path::new(path)).map_err(|error| Failure::usage(format!("{error:#}")))?
+            super::seed::read_skill(Path::new(path)).map_err(|error| Failure::usage(format!("{error:#}")))?
         }
     };
     let scale = Scale(Mutex::new(Vec::new()));
@@ -307,6 +307,7 @@ async fn prompt_sizes(config: &Config, task: &Task) -> Result<PromptSizes, Failu
                 seed: None,
                 stop: Vec::new(),
             },
+            judge: None,
             readout: None,
             live: &quiet,
         };
