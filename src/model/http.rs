@@ -19,7 +19,7 @@ use super::error_body::ErrorBody;
 use super::label::label;
 use super::lessons::{Lesson, Lessons, Refusal, Taught};
 use super::login::{ApiKey, Login};
-use super::receive::{answer, describe, error_body};
+use super::reception::{answer, describe, error_body};
 use super::redact::Redactor;
 use super::retry::judge_error;
 use super::rungs::rung;
@@ -146,7 +146,7 @@ impl HttpEndpoint {
     ) -> Result<Self, HttpSetupError> {
         let address = Address::parse(&settings.base_url)?;
         let dialect = &settings.dialect;
-        for effort in [settings.effort, settings.rewrite_effort] {
+        for effort in [settings.effort_in(""), settings.effort_in("rewrite")] {
             check_thinking(dialect, effort, settings.thinking, settings.thinking_budget)?;
         }
         if dialect.paths == Paths::AzureDated && settings.api_version().is_empty() {
@@ -201,8 +201,7 @@ impl HttpEndpoint {
         let mut outgoing = outgoing(&call).map_err(|why| Fault::refused(NOT_SENT, why.to_string()))?;
         for name in &outgoing.left_out {
             let (dialect, model) = (&settings.dialect.name, &settings.model);
-            let text =
-                format!("dialect {dialect} has no `{name}`; it is not sent to {model} at {}", self.host);
+            let text = format!("dialect {dialect} has no {name}; it is not sent to {model} at {}", self.host);
             settings.lessons.tell(&self.host, model, text);
         }
         lesson.apply(&mut outgoing.body);

@@ -5,6 +5,7 @@ mod address;
 mod attempt;
 mod budget;
 mod dialect;
+mod dialect_reference;
 mod dialects;
 mod dials;
 pub mod edit_search;
@@ -16,7 +17,7 @@ pub mod local;
 mod login;
 pub mod mock;
 mod patience;
-mod receive;
+mod reception;
 mod record;
 mod redact;
 mod retry;
@@ -33,13 +34,14 @@ pub use dialect::{
     Api, AuthStyle, Dialect, DialectKey, Feature, Paths, ReplayReasoning, SystemRole, ThinkingStyle,
     TokenField,
 };
+pub use dialect_reference::dialect_reference;
 pub use dialects::{DialectError, Dialects};
 pub use dials::{Dials, Limits};
 pub use http::{HttpEndpoint, HttpSettings, HttpSetupError};
 pub use lessons::{Lessons, Notice};
 pub use login::{ApiKey, Login, TokenSource};
 pub use patience::Patient;
-pub use receive::MAX_REPLY_BYTES;
+pub use reception::MAX_REPLY_BYTES;
 pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;
