@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::ReviewMode;
-use crate::event::{Event, Record, RunState};
+use crate::event::{BREAKER_OPEN, Event, Record, RunState};
 use crate::host::HostFile;
 use crate::store::RunDir;
 
@@ -84,6 +84,12 @@ impl Report {
                 "timeout_s": timeout_s,
                 "rev": self.state.rev,
             }}));
+        }
+        if let Event::Alert { code, message, .. } = &record.event
+            && code == BREAKER_OPEN
+        {
+            let run = self.state.info.as_ref().map(|info| &info.name);
+            lines.push(json!({ "decision_needed": { "run": run, "alert": code, "message": message, "rev": self.state.rev }}));
         }
         lines
     }

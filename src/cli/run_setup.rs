@@ -15,9 +15,11 @@ use crate::engine::{
     run_plan,
 };
 use crate::env::Task;
-use crate::event::{Event, LogLevel, Record, RunPlan, RunState, RunStatus};
+use crate::event::{AckResult, Event, LogLevel, Record, RunPlan, RunState, RunStatus};
 use crate::model::local::{LocalModel, LocalSettings};
-use crate::model::{Budget, LocalBackend, ModelStack, StackParts};
+use crate::model::{
+    Budget, LEDGER_FILE, LocalBackend, ModelStack, Prices, Purpose, StackParts, UnansweredSink,
+};
 use crate::store::foreign::ForeignRun;
 use crate::store::{JournalFile, RunDir, RunLock, fold_run, host_name, project};
 
@@ -56,8 +58,14 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     // A crash may have come between an event and its files.
     project(run_dir, &state)?;
     let seconds = active_seconds(&opened.records);
-    let budget = Arc::new(Budget::new(config.budget.clone(), state.total_usage(), seconds));
+    let ledger = run_dir.calls().join(LEDGER_FILE);
+    let (budget, balance) = Budget::open(config.budget.clone(), state.total_usage(), seconds, &ledger)?;
+    let budget = Arc::new(budget.at_prices(prices(&config)?));
     let journal = Journal::start(opened.journal, opened.records);
+    budget.tell_unanswered(unanswered(&journal));
+    for (Purpose { role, stage }, usage) in balance.unseen {
+        record(&journal, Event::AttemptsSpent { role, stage, usage })?;
+    }
     let stack = models(&config, &run_dir.calls(), budget.clone(), Some(&journal)).await?;
     let plan = run_plan(&config, &task.data, stack.target.label(), stack.optimizer.label());
     let (minimum, limit) = (minimum_calls(&what_is_left(&plan, origin.as_ref())), config.budget.max_calls);
@@ -97,6 +105,7 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         env: task.environment,
         prompts,
         dials: stack.dials,
+        breakers: stack.breakers,
         budget,
         target: stack.target,
         optimizer: stack.optimizer,
@@ -198,6 +207,34 @@ pub async fn models(
         local,
         env: &|name| std::env::var(name).ok(),
     })?)
+}
+
+/// The prices that a configuration's budget goes by.
+///
+/// # Errors
+/// A file of prices that cannot be used.
+pub fn prices(config: &Config) -> Result<Prices> {
+    let file = Some(config.budget.prices.as_str()).filter(|file| !file.is_empty());
+    Ok(Prices::load(file.map(Path::new))?)
+}
+
+/// Journals attempts without a reply as long as the run goes on.
+fn unanswered(journal: &Arc<Journal>) -> UnansweredSink {
+    let journal = Arc::downgrade(journal);
+    Box::new(move |purpose, usage| {
+        let Some(journal) = journal.upgrade() else { return false };
+        let spent = |state: &RunState| match state.status {
+            RunStatus::Ended { .. } => Err(AckResult::Noop),
+            RunStatus::NotStarted
+            | RunStatus::Running
+            | RunStatus::Paused { .. }
+            | RunStatus::Cancelling { .. } => {
+                let Purpose { role, stage } = purpose.clone();
+                Ok(Event::AttemptsSpent { role, stage, usage })
+            }
+        };
+        matches!(journal.outside(spent), Ok((_, None)))
+    })
 }
 
 /// Reads a skill document; CRLF becomes LF.

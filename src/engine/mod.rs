@@ -15,6 +15,7 @@ mod in_flight;
 mod imported;
 mod journal;
 mod meta_reflect;
+mod outage;
 mod overruling;
 mod plan;
 mod reflection;

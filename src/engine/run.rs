@@ -13,6 +13,7 @@ use super::evaluation::{EvalItems, Evaluation, EvaluationSpec, Metric, evaluate}
 use super::finish::finish_early;
 use super::in_flight::InFlight;
 use super::journal::Journal;
+use super::outage::attend;
 use super::overruling::Decided;
 use super::plan::run_plan;
 use super::service::RunService;
@@ -30,7 +31,7 @@ use crate::env::batches::epoch_plan;
 use crate::event::{
     AckResult, Command, EvalPurpose, Event, FORMAT_VERSION, ItemResult, Live, Record, RunPlan, RunState,
 };
-use crate::model::{Budget, ChatModel, Dials};
+use crate::model::{Breakers, Budget, ChatModel, Dials};
 use crate::optim::{Prompts, with_empty_appendix};
 use crate::store::{RunDir, RunLock, StoreError, project, write_epoch, write_run, write_step};
 
@@ -56,6 +57,7 @@ pub struct EngineParts {
     pub prompts: Prompts,
     /// What the models were built with and that may change under way.
     pub dials: Arc<Dials>,
+    pub breakers: Arc<Breakers>,
     pub budget: Arc<Budget>,
     pub journal: Arc<Journal>,
     pub run_dir: RunDir,
@@ -198,6 +200,7 @@ async fn conduct(
         })?,
     }
     let (live, meter, _clock) = metered(parts.live.clone());
+    let _outages = attend(parts.breakers, steering.clone(), parts.journal.clone());
     let _watch = watch(parts.journal.clone(), meter, parts.live);
     let shop = Arc::new(Workshop {
         settings,

@@ -72,6 +72,8 @@ impl Settings {
         for change in &changes {
             refuse_later(change)?;
         }
+        let limits = with_changes(&present, &changes)?.budget;
+        self.budget.may_become(&limits).map_err(|error| error.to_string())?;
         Ok(changes)
     }
 }

@@ -406,6 +406,9 @@ impl RunState {
                 self.cancelled_calls.insert(path.clone(), by.clone());
             }
             Event::RolloutRequeued { rev, .. } => self.rev = self.rev.max(*rev),
+            Event::AttemptsSpent { stage, usage, .. } => {
+                *self.unanswered.entry(stage.clone()).or_default() += *usage;
+            }
             Event::MachineSampled { .. } | Event::Metric { .. } => {}
             Event::Alert { level, code, message } => {
                 self.log(now, *level, Some(code.clone()), message.clone());

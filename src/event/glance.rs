@@ -47,6 +47,7 @@ impl RunState {
             best_step: self.best_step,
             baseline_score: self.baseline_score,
             usage: self.usage.clone(),
+            unanswered: self.unanswered.clone(),
             final_selection: self.final_selection.clone(),
             test: self.test.clone(),
             logs: self.logs.clone(),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{RunState, StepState};
-use crate::config::{Effective, EngineConfig, find_key};
+use crate::config::{BudgetConfig, Effective, EngineConfig, find_key};
 use crate::domain::{Author, Retuned, Ruling, StepRef};
 
 /// A person's word over the gate's verdict on a step.
@@ -89,11 +89,29 @@ impl RunState {
         config
     }
 
+    /// A key's present value; `None` in journals that do not tell.
+    pub fn setting(&self, key: &str) -> Option<&Value> {
+        let retuned = self.settings.iter().rfind(|change| change.key == key);
+        let begun = || self.config.pointer(&format!("/{}", key.replace('.', "/")));
+        retuned.map(|change| &change.new).or_else(begun)
+    }
+
+    /// The caps of the budget now; 0: none.
+    pub fn caps(&self) -> BudgetConfig {
+        let count = |key| self.setting(key).and_then(Value::as_u64).unwrap_or(0);
+        BudgetConfig {
+            max_calls: count("budget.max_calls"),
+            max_tokens: count("budget.max_tokens"),
+            max_usd: self.setting("budget.max_usd").and_then(Value::as_f64).unwrap_or(0.0),
+            max_seconds: count("budget.max_seconds"),
+            prices: String::new(),
+        }
+    }
+
     /// Milliseconds without progress until a working run counts as stalled; `None`: never.
     pub fn stall_limit_ms(&self) -> Option<u64> {
-        let retuned = self.settings.iter().rfind(|change| change.key == "engine.stall_alert_s");
-        let told = retuned.map(|change| &change.new).or_else(|| self.config.pointer("/engine/stall_alert_s"));
-        let seconds = told.and_then(Value::as_u64).unwrap_or(EngineConfig::default().stall_alert_s);
+        let told = self.setting("engine.stall_alert_s").and_then(Value::as_u64);
+        let seconds = told.unwrap_or(EngineConfig::default().stall_alert_s);
         (seconds > 0).then(|| seconds.saturating_mul(1000))
     }
 

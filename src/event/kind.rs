@@ -8,7 +8,7 @@ use super::{EvalPurpose, ItemResult, TestOutcome};
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditReport, EffectKey, EpochStage, FailureNote, GateDecision,
     GateScore, MachineSample, Origin, Patch, Phase, Retuned, ReviewClose, ReviewComment, ReviewMode, Rewrite,
-    Ruling, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
+    Role, Ruling, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
 };
 
 /// What is known before the first step.
@@ -26,6 +26,9 @@ pub struct RunPlan {
     pub env: String,
     pub review: ReviewMode,
 }
+
+/// Code of the alert that a host is down and the run paused.
+pub const BREAKER_OPEN: &str = "breaker_open";
 
 /// How the optimizer ranked the merged proposals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -336,6 +339,12 @@ pub enum Event {
         by: Author,
         rev: u64,
     },
+    /// An attempt at a call was paid for and gave no reply; what is not known of its usage is the most it can have been.
+    AttemptsSpent {
+        role: Role,
+        stage: String,
+        usage: Usage,
+    },
     /// What the run took of its machine, sampled at leisure.
     MachineSampled {
         sample: MachineSample,
@@ -400,6 +409,7 @@ impl Event {
                 | Event::RetuneRequested { .. }
                 | Event::RolloutCancelled { .. }
                 | Event::RolloutRequeued { .. }
+                | Event::AttemptsSpent { .. }
                 | Event::MachineSampled { .. }
                 | Event::Metric { .. }
                 | Event::Alert { .. }
@@ -412,7 +422,11 @@ impl Event {
     pub fn is_progress(&self) -> bool {
         !matches!(
             self,
-            Event::MachineSampled { .. } | Event::Metric { .. } | Event::Alert { .. } | Event::Log { .. }
+            Event::AttemptsSpent { .. }
+                | Event::MachineSampled { .. }
+                | Event::Metric { .. }
+                | Event::Alert { .. }
+                | Event::Log { .. }
         )
     }
 
@@ -441,6 +455,7 @@ impl Event {
             Event::PhaseStarted { .. }
                 | Event::Log { .. }
                 | Event::EvaluationStarted { .. }
+                | Event::AttemptsSpent { .. }
                 | Event::MachineSampled { .. }
                 | Event::Metric { .. }
         )

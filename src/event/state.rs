@@ -276,7 +276,11 @@ pub struct RunState {
     pub best_score: Option<f64>,
     pub best_step: u32,
     pub baseline_score: Option<f64>,
+    /// Of answered calls, by stage.
     pub usage: BTreeMap<String, Usage>,
+    /// Of attempts without a reply, by stage.
+    #[serde(default)]
+    pub unanswered: BTreeMap<String, Usage>,
     /// The last skill's selection score when it was measured again before the test; and whether that made it the best.
     #[serde(default)]
     pub final_selection: Option<(GateScore, bool)>,
@@ -321,12 +325,17 @@ impl RunState {
         Some(&version.skill.text)
     }
 
-    /// Sum over all stages.
+    /// Sum over all stages, attempts without a reply included.
     pub fn total_usage(&self) -> Usage {
+        let mut total = self.total_unanswered();
+        self.usage.values().for_each(|usage| total += *usage);
+        total
+    }
+
+    /// What attempts without a reply used, at most.
+    pub fn total_unanswered(&self) -> Usage {
         let mut total = Usage::default();
-        for usage in self.usage.values() {
-            total += *usage;
-        }
+        self.unanswered.values().for_each(|usage| total += *usage);
         total
     }
 

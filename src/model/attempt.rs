@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use super::LiveSink;
+use super::rates::RateHint;
 use crate::domain::{ChatReply, ChatRequest, Delivery, Prompt, Usage};
 
 /// Tokens that a chat template may put around one message.
@@ -27,20 +28,19 @@ pub trait Endpoint: Send + Sync {
         Delivery::Prompt
     }
 
-    /// The most that one attempt can use. No tokenizer makes more tokens of a text than it has bytes.
+    /// The most that one attempt can use, without its price.
     fn bound(&self, request: &ChatRequest) -> Usage {
-        let (messages, images) = match &request.prompt {
-            Prompt::Chat(messages) => (messages.len(), messages.iter().map(|m| m.content.images()).sum()),
-            Prompt::Text(_) => (1, 0),
-        };
-        let tools: usize = request.asks.tools.iter().map(crate::domain::Tool::text_bytes).sum();
-        let prompt = request.prompt.text_bytes() + tools + messages * PER_MESSAGE + images * PER_IMAGE;
-        Usage {
-            calls: 1,
-            prompt_tokens: prompt as u64,
-            completion_tokens: request.sampling.max_tokens.into(),
-            ..Usage::default()
-        }
+        request_bound(request)
+    }
+
+    /// Whose limits its calls share: the host and, where there is one, the login. Compared, never shown.
+    fn account(&self) -> String {
+        self.host().to_owned()
+    }
+
+    /// The server's newest word on how much it takes, told once.
+    fn rates(&self) -> Option<RateHint> {
+        None
     }
 
     fn attempt<'a>(
@@ -50,12 +50,28 @@ pub trait Endpoint: Send + Sync {
     ) -> BoxFuture<'a, Result<ChatReply, Fault>>;
 }
 
+/// The most that a request can use. No tokenizer makes more tokens of a text than it has bytes.
+pub fn request_bound(request: &ChatRequest) -> Usage {
+    let (messages, images) = match &request.prompt {
+        Prompt::Chat(messages) => (messages.len(), messages.iter().map(|m| m.content.images()).sum()),
+        Prompt::Text(_) => (1, 0),
+    };
+    let tools: usize = request.asks.tools.iter().map(crate::domain::Tool::text_bytes).sum();
+    let prompt = request.prompt.text_bytes() + tools + messages * PER_MESSAGE + images * PER_IMAGE;
+    Usage {
+        calls: 1,
+        prompt_tokens: prompt as u64,
+        completion_tokens: request.sampling.max_tokens.into(),
+        ..Usage::default()
+    }
+}
+
 /// Why one attempt gave no reply. The message is untrusted and not yet redacted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     pub kind: FaultKind,
     pub message: String,
-    /// What the attempt used even so, where that is known; boxed, for there seldom is any.
+    /// What the attempt used even so; `None`: nobody knows, so it counts at its most. Boxed, for it is seldom looked at.
     pub used: Option<Box<Usage>>,
 }
 
@@ -80,6 +96,12 @@ impl Fault {
 
     pub fn temporary(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Temporary { wait: None }, message)
+    }
+
+    /// The server did not get as far as generating anything.
+    pub fn unbilled(mut self) -> Self {
+        self.used = Some(Box::new(Usage { calls: 1, ..Usage::default() }));
+        self
     }
 
     pub fn refused(status: u16, message: impl Into<String>) -> Self {

@@ -1,184 +1,477 @@
-//! The hard budget of a run: calls, tokens, wall time, shared by all roles and checked before every call.
-//! Must not decide what happens when it is exhausted.
+//! The hard budget of a run: calls, tokens, money, wall time, shared by all roles. Every attempt is reserved at its most
+//! before it is sent, so the totals never pass a cap. Must not decide what happens when it is exhausted.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::{ChatModel, LiveSink, ModelError};
+use super::ModelError;
+use super::ledger::{Balance, Ledger, LedgerError, Purpose};
+use super::prices::{Prices, Tariff};
 use crate::config::BudgetConfig;
-use crate::domain::{ChatReply, ChatRequest, Delivery, Usage};
+use crate::domain::{ChatRequest, Usage};
 
-/// Counts what a run has used. Calls under way count as made, so concurrent calls can't pass `max_calls`; the tokens
-/// of a call are known only after it, so `max_tokens` may be passed by the calls then in flight.
-#[derive(Debug)]
+/// Hears of attempts that were paid for and gave no reply; false: it cannot keep that any more.
+pub type UnansweredSink = Box<dyn Fn(&Purpose, Usage) -> bool + Send + Sync>;
+
+/// Money is limited, but nobody knows what a model costs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct NoPrice {
+    pub model: String,
+    /// The file of `budget.prices`; empty: none.
+    pub file: String,
+}
+
+impl std::fmt::Display for NoPrice {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { model, file } = self;
+        let row = format!(
+            "`[[model]] name = {model:?}, input = …, output = …` (US dollars per million tokens, one key a line)"
+        );
+        write!(out, "budget.max_usd needs the price of {model:?}, which is not known; ")?;
+        match file.as_str() {
+            "" => write!(out, "write {row} into a TOML file and name it in budget.prices"),
+            file => write!(out, "add {row} to {file}"),
+        }
+    }
+}
+
+/// What a run has used, what is under way, and the caps on both.
 pub struct Budget {
-    limits: RwLock<BudgetConfig>,
-    calls: AtomicU64,
-    tokens: AtomicU64,
+    book: Mutex<Book>,
+    /// An attempt ended, or a cap was moved.
+    changed: Notify,
     started: Instant,
     seconds_before: f64,
+    unanswered: OnceLock<UnansweredSink>,
+    prices: Prices,
+}
+
+struct Book {
+    limits: BudgetConfig,
+    spent: Usage,
+    /// The most that attempts under way can use.
+    held: Usage,
+    in_flight: usize,
+    /// Models whose calls count as free, since no price is known.
+    unpriced: Vec<String>,
+    /// `None`: nothing outlives the process.
+    ledger: Option<Ledger>,
 }
 
 impl Budget {
-    /// `used` and `seconds_before` are what the journal says was spent before this process; the clock starts now.
+    /// A budget that is counted in memory only, at the built-in prices. `used` and `seconds_before` were spent before; the
+    /// clock starts now.
     pub fn new(limits: BudgetConfig, used: Usage, seconds_before: f64) -> Self {
-        Self {
-            limits: RwLock::new(limits),
-            calls: AtomicU64::new(used.calls),
-            tokens: AtomicU64::new(used.prompt_tokens + used.completion_tokens),
-            started: Instant::now(),
-            seconds_before,
-        }
+        Self::of(limits, used, None, seconds_before)
     }
 
-    /// Takes one call out of the budget; dropping the reservation uncharged gives it back.
+    pub fn at_prices(mut self, prices: Prices) -> Self {
+        self.prices = prices;
+        self
+    }
+
+    /// What calls of a model cost. Without a price they count as free, unless money is limited.
     ///
     /// # Errors
-    /// [`ModelError::Budget`] with the limit that is reached and the numbers.
-    pub fn reserve(&self) -> Result<Reservation<'_>, ModelError> {
-        let seconds = self.seconds();
-        let limits = self.limits.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if limits.max_seconds > 0 && seconds >= limits.max_seconds as f64 {
-            return Err(exhausted("max_seconds", limits.max_seconds, &format!("{seconds:.0} seconds")));
+    /// Money is limited and no price is known.
+    pub fn tariff(&self, model: &str) -> Result<Tariff, NoPrice> {
+        if let Some(tariff) = self.prices.tariff(model) {
+            return Ok(tariff);
         }
-        let tokens = self.tokens.load(Ordering::Relaxed);
-        if limits.max_tokens > 0 && tokens >= limits.max_tokens {
-            return Err(exhausted("max_tokens", limits.max_tokens, &format!("{tokens} tokens")));
+        let mut book = self.book();
+        if book.limits.max_usd > 0.0 {
+            return Err(NoPrice { model: model.to_owned(), file: book.limits.prices.clone() });
         }
-        let may_call = |calls: u64| (limits.max_calls == 0 || calls < limits.max_calls).then_some(calls + 1);
-        match self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, may_call) {
-            Ok(_) => Ok(Reservation { budget: self, kept: false }),
-            Err(calls) => Err(exhausted("max_calls", limits.max_calls, &format!("{calls} calls"))),
+        book.unpriced.push(model.to_owned());
+        Ok(Tariff::FREE)
+    }
+
+    /// Whether other limits may take effect now.
+    ///
+    /// # Errors
+    /// They limit money, and calls of a model have counted as free.
+    pub fn may_become(&self, limits: &BudgetConfig) -> Result<(), NoPrice> {
+        match self.book().unpriced.first() {
+            Some(model) if limits.max_usd > 0.0 => {
+                Err(NoPrice { model: model.clone(), file: limits.prices.clone() })
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
-    /// Counts go on; a limit below them ends the run with the next call.
+    /// A budget whose book is kept in a file. `known` is what the journal says was spent.
+    ///
+    /// # Errors
+    /// A book that cannot be read or written.
+    pub fn open(
+        limits: BudgetConfig,
+        known: Usage,
+        seconds_before: f64,
+        path: &Path,
+    ) -> Result<(Self, Balance), LedgerError> {
+        let (ledger, balance) = Ledger::open(path, known)?;
+        Ok((Self::of(limits, balance.spent, Some(ledger), seconds_before), balance))
+    }
+
+    fn of(limits: BudgetConfig, spent: Usage, ledger: Option<Ledger>, seconds_before: f64) -> Self {
+        let book = Book { limits, spent, held: Usage::default(), in_flight: 0, unpriced: Vec::new(), ledger };
+        Self {
+            book: Mutex::new(book),
+            changed: Notify::new(),
+            started: Instant::now(),
+            seconds_before,
+            unanswered: OnceLock::new(),
+            prices: Prices::built_in(),
+        }
+    }
+
+    /// Whom to tell of attempts without a reply; the first one stays.
+    pub fn tell_unanswered(&self, sink: UnansweredSink) {
+        let _ = self.unanswered.set(sink);
+    }
+
+    /// Holds back `most` for an attempt at `request`, which is to be sent at once. Where that does not fit but attempts
+    /// under way may use less than is held for them, waits for them.
+    ///
+    /// # Errors
+    /// [`ModelError::Budget`] with the cap, the numbers and the remedy, once nothing is under way any more: what was paid
+    /// for shall not be lost.
+    pub async fn reserve(&self, request: &ChatRequest, most: Usage) -> Result<Reservation<'_>, ModelError> {
+        let purpose = Purpose { role: request.role, stage: request.stage.clone() };
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // From here on no change is missed.
+            changed.as_mut().enable();
+            let lasts = {
+                let mut book = self.book();
+                let seconds = self.seconds();
+                let refusal = book.refusal(most, seconds, &purpose);
+                match refusal {
+                    None => {
+                        let id = book.begin(&purpose, most)?;
+                        drop(book);
+                        return Ok(Reservation { budget: self, purpose, most, id, settled: false });
+                    }
+                    Some(limit) if book.in_flight == 0 => return Err(ModelError::Budget { limit }),
+                    Some(_) => time_left(&book.limits, seconds).filter(|left| !left.is_zero()),
+                }
+            };
+            match lasts {
+                None => changed.await,
+                Some(left) => {
+                    let _ = tokio::time::timeout(left, changed).await;
+                }
+            }
+        }
+    }
+
+    /// Counts go on; a cap below them ends the run with the next call.
     pub fn set_limits(&self, limits: BudgetConfig) {
-        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
+        self.book().limits = limits;
+        self.changed.notify_waiters();
     }
 
-    pub fn calls(&self) -> u64 {
-        self.calls.load(Ordering::Relaxed)
-    }
-
-    pub fn tokens(&self) -> u64 {
-        self.tokens.load(Ordering::Relaxed)
+    /// What is spent, and held for attempts under way.
+    pub fn used(&self) -> (Usage, Usage) {
+        let book = self.book();
+        (book.spent, book.held)
     }
 
     /// Seconds of this process and of those before it.
     pub fn seconds(&self) -> f64 {
         self.seconds_before + self.started.elapsed().as_secs_f64()
     }
+
+    /// Until the cap on wall time; `None`: there is no cap.
+    pub fn time_left(&self) -> Option<Duration> {
+        time_left(&self.book().limits, self.seconds())
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `id`: to be ended in the book.
+    fn settle(&self, id: Option<u64>, most: Usage, used: Usage) {
+        let mut book = self.book();
+        book.held = minus(book.held, most);
+        book.in_flight -= 1;
+        book.spent += used;
+        if let (Some(ledger), Some(id)) = (&mut book.ledger, id)
+            && let Err(error) = ledger.end(id, used)
+        {
+            // The next host counts the attempt at its most, and the next attempt meets the same disk.
+            eprintln!("error: {error}");
+        }
+        drop(book);
+        self.changed.notify_waiters();
+    }
 }
 
-fn exhausted(key: &str, limit: u64, used: &str) -> ModelError {
-    ModelError::Budget { limit: format!("{used} used, budget.{key} = {limit}; raise it and resume") }
+impl Book {
+    /// Why `most` more does not fit.
+    fn refusal(&self, most: Usage, seconds: f64, purpose: &Purpose) -> Option<String> {
+        let limits = &self.limits;
+        if limits.max_seconds > 0 && seconds >= limits.max_seconds as f64 {
+            return Some(format!(
+                "{seconds:.0} seconds used, budget.max_seconds = {}; raise it and resume",
+                limits.max_seconds
+            ));
+        }
+        let (spent, held) = (&self.spent, &self.held);
+        let stage = &purpose.stage;
+        let passes = |limit: u64, spent: u64, held: u64, most: u64| limit > 0 && spent + held + most > limit;
+        if passes(limits.max_calls, spent.calls, held.calls, most.calls) {
+            return Some(format!(
+                "{} calls used, budget.max_calls = {}; raise it and resume",
+                spent.calls + held.calls,
+                limits.max_calls
+            ));
+        }
+        if passes(limits.max_tokens, spent.tokens(), held.tokens(), most.tokens()) {
+            return Some(format!(
+                "{} tokens used, budget.max_tokens = {}, and the next call ({stage}) may take up to {}; raise it and \
+                 resume",
+                spent.tokens(),
+                limits.max_tokens,
+                most.tokens()
+            ));
+        }
+        if passes(nanodollars(limits.max_usd), spent.nanodollars, held.nanodollars, most.nanodollars) {
+            return Some(format!(
+                "${:.4} used, budget.max_usd = {}, and the next call ({stage}) may cost up to ${:.4}; raise it and resume",
+                spent.dollars(),
+                limits.max_usd,
+                most.dollars()
+            ));
+        }
+        None
+    }
+
+    fn begin(&mut self, purpose: &Purpose, most: Usage) -> Result<Option<u64>, ModelError> {
+        let id = match &mut self.ledger {
+            Some(ledger) => Some(
+                ledger
+                    .begin(purpose, most)
+                    .map_err(|error| ModelError::Store { message: error.to_string() })?,
+            ),
+            None => None,
+        };
+        self.held += most;
+        self.in_flight += 1;
+        Ok(id)
+    }
 }
 
-/// One call taken out of a [`Budget`].
-#[derive(Debug)]
+fn time_left(limits: &BudgetConfig, seconds: f64) -> Option<Duration> {
+    let left = limits.max_seconds as f64 - seconds;
+    (limits.max_seconds > 0).then(|| Duration::try_from_secs_f64(left).unwrap_or_default())
+}
+
+/// A cap in US dollars, rounded down; what is below a billionth is still a cap.
+fn nanodollars(dollars: f64) -> u64 {
+    if dollars > 0.0 { ((dollars * 1e9) as u64).max(1) } else { 0 }
+}
+
+fn minus(held: Usage, most: Usage) -> Usage {
+    Usage {
+        calls: held.calls - most.calls,
+        prompt_tokens: held.prompt_tokens - most.prompt_tokens,
+        completion_tokens: held.completion_tokens - most.completion_tokens,
+        cached_tokens: held.cached_tokens - most.cached_tokens,
+        reasoning_tokens: held.reasoning_tokens - most.reasoning_tokens,
+        cache_write_tokens: held.cache_write_tokens - most.cache_write_tokens,
+        nanodollars: held.nanodollars - most.nanodollars,
+    }
+}
+
+/// One attempt taken out of a [`Budget`]. Dropped, it counts at its most: it was sent, and nobody saw its end.
 pub struct Reservation<'a> {
     budget: &'a Budget,
-    kept: bool,
+    purpose: Purpose,
+    most: Usage,
+    id: Option<u64>,
+    settled: bool,
 }
 
 impl Reservation<'_> {
-    /// The call was made and used this many tokens.
-    pub fn charge(mut self, tokens: u64) {
-        self.kept = true;
-        self.budget.tokens.fetch_add(tokens, Ordering::Relaxed);
+    /// There is a reply, which used this.
+    pub fn answered(mut self, used: Usage) {
+        self.settled = true;
+        self.budget.settle(self.id, self.most, used);
+    }
+
+    /// There is none; `None`: nobody knows what was used.
+    pub fn unanswered(mut self, used: Option<Usage>) {
+        self.end_unanswered(used.unwrap_or(self.most));
+    }
+
+    fn end_unanswered(&mut self, used: Usage) {
+        self.settled = true;
+        let kept = self.budget.unanswered.get().is_none_or(|tell| tell(&self.purpose, used));
+        // What the journal takes no more stays open in the book, so that a resume tells of it.
+        self.budget.settle(self.id.filter(|_| kept), self.most, used);
     }
 }
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        if !self.kept {
-            self.budget.calls.fetch_sub(1, Ordering::Relaxed);
+        if !self.settled {
+            self.end_unanswered(self.most);
         }
-    }
-}
-
-/// A model whose calls are paid from a budget.
-pub struct Metered<M> {
-    inner: M,
-    budget: Arc<Budget>,
-}
-
-impl<M: ChatModel> Metered<M> {
-    pub fn new(inner: M, budget: Arc<Budget>) -> Self {
-        Self { inner, budget }
-    }
-}
-
-impl<M: ChatModel> ChatModel for Metered<M> {
-    fn label(&self) -> &str {
-        self.inner.label()
-    }
-
-    fn delivery(&self) -> Delivery {
-        self.inner.delivery()
-    }
-
-    fn chat<'a>(
-        &'a self,
-        request: &'a ChatRequest,
-        live: &'a LiveSink,
-    ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
-        Box::pin(async move {
-            let reservation = self.budget.reserve()?;
-            let reply = self.inner.chat(request, live).await?;
-            reservation.charge(reply.usage.tokens());
-            Ok(reply)
-        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::sync::Arc;
 
     use super::*;
+    use crate::domain::{Asks, Prompt, Role, Sampling};
 
     fn limits(max_calls: u64, max_tokens: u64, max_seconds: u64) -> BudgetConfig {
         BudgetConfig { max_calls, max_tokens, max_seconds, ..BudgetConfig::default() }
     }
 
-    fn limit(budget: &Budget) -> String {
-        match budget.reserve() {
-            Err(ModelError::Budget { limit }) => limit,
-            other => panic!("{other:?}"),
+    fn call() -> ChatRequest {
+        ChatRequest {
+            path: "p".into(),
+            role: Role::Target,
+            stage: "rollout".into(),
+            prompt: Prompt::Text("x".into()),
+            sampling: Sampling {
+                max_tokens: 9,
+                temperature: None,
+                top_p: None,
+                top_k: None,
+                seed: None,
+                stop: Vec::new(),
+            },
+            asks: Asks::default(),
+            workspace: None,
+            brief: None,
         }
     }
 
-    #[tokio::test]
-    async fn calls_in_flight_count_and_failed_ones_are_given_back() {
-        let budget = Budget::new(limits(3, 0, 0), Usage { calls: 1, ..Usage::default() }, 0.0);
-        let first = budget.reserve().unwrap();
-        let second = budget.reserve().unwrap();
-        assert!(limit(&budget).contains("3 calls used, budget.max_calls = 3"));
-        drop(first);
-        second.charge(5);
-        assert_eq!((budget.calls(), budget.tokens()), (2, 5));
-        assert!(budget.reserve().is_ok());
+    fn usage(tokens: u64) -> Usage {
+        Usage { calls: 1, completion_tokens: tokens, ..Usage::default() }
     }
 
-    #[tokio::test]
-    async fn tokens_before_a_resume_count() {
-        let used = Usage { prompt_tokens: 60, completion_tokens: 39, ..Usage::default() };
-        let budget = Budget::new(limits(0, 100, 0), used, 0.0);
-        budget.reserve().unwrap().charge(1);
-        assert!(limit(&budget).contains("100 tokens used, budget.max_tokens = 100"));
+    async fn refusal(budget: &Budget, most: Usage) -> String {
+        match budget.reserve(&call(), most).await {
+            Err(ModelError::Budget { limit }) => limit,
+            Err(other) => panic!("{other:?}"),
+            Ok(_) => panic!("it fits"),
+        }
+    }
+
+    /// Whether a reservation waits.
+    async fn waits(budget: &Budget, most: Usage) -> bool {
+        let wait = tokio::time::timeout(Duration::from_millis(1), budget.reserve(&call(), most)).await;
+        wait.is_err()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn seconds_before_a_resume_count() {
+    async fn every_attempt_counts_also_one_that_was_dropped() {
+        let budget = Budget::new(limits(3, 0, 0), Usage { calls: 1, ..Usage::default() }, 0.0);
+        let first = budget.reserve(&call(), usage(9)).await.unwrap();
+        drop(budget.reserve(&call(), usage(9)).await.unwrap());
+        assert!(waits(&budget, usage(9)).await, "what is under way is not given up for nothing");
+        first.answered(usage(5));
+        assert!(refusal(&budget, usage(9)).await.contains("3 calls used, budget.max_calls = 3"));
+        assert_eq!(
+            budget.used(),
+            (Usage { calls: 3, completion_tokens: 14, ..Usage::default() }, Usage::default())
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_does_not_fit_waits_for_what_is_under_way_and_stops_when_nothing_is() {
+        let budget = Arc::new(Budget::new(limits(0, 100, 0), Usage::default(), 0.0));
+        let held = budget.reserve(&call(), usage(60)).await.unwrap();
+        assert!(waits(&budget, usage(50)).await);
+        let waiting = tokio::spawn({
+            let budget = budget.clone();
+            async move { budget.reserve(&call(), usage(50)).await.map(|held| held.answered(usage(50))) }
+        });
+        tokio::task::yield_now().await;
+        held.answered(usage(10));
+        waiting.await.unwrap().unwrap();
+        let told = refusal(&budget, usage(50)).await;
+        assert!(told.contains("60 tokens used, budget.max_tokens = 100"), "{told}");
+        assert!(told.contains("the next call (rollout) may take up to 50"), "{told}");
+        assert!(budget.reserve(&call(), usage(40)).await.is_ok(), "a smaller one still fits");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn money_is_held_at_its_most_and_a_raised_cap_lets_the_waiting_go() {
+        let capped = |max_usd| BudgetConfig { max_usd, ..BudgetConfig::default() };
+        let cost = |nanodollars| Usage { nanodollars, ..usage(1) };
+        let budget = Arc::new(Budget::new(capped(0.001), cost(400_000), 0.0));
+        let held = budget.reserve(&call(), cost(600_000)).await.unwrap();
+        let waiting = tokio::spawn({
+            let budget = budget.clone();
+            async move { budget.reserve(&call(), cost(2_000_000)).await.map(|held| held.answered(cost(1))) }
+        });
+        tokio::task::yield_now().await;
+        budget.set_limits(capped(0.01));
+        waiting.await.unwrap().unwrap();
+        held.unanswered(None);
+        budget.set_limits(capped(0.0011));
+        let told = refusal(&budget, cost(200_000)).await;
+        assert!(told.contains("$0.0010 used, budget.max_usd = 0.0011"), "{told}");
+        assert!(told.contains("may cost up to $0.0002"), "{told}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tokens_and_seconds_before_a_resume_count() {
+        let used = Usage { prompt_tokens: 60, completion_tokens: 39, ..Usage::default() };
+        let budget = Budget::new(limits(0, 100, 0), used, 0.0);
+        assert!(refusal(&budget, usage(2)).await.contains("99 tokens used"));
+        budget.reserve(&call(), usage(1)).await.unwrap().answered(usage(1));
+
         let budget = Budget::new(limits(0, 0, 10), Usage::default(), 4.0);
         tokio::time::advance(Duration::from_secs(5)).await;
-        assert!(budget.reserve().is_ok());
+        assert!(budget.reserve(&call(), usage(1)).await.is_ok());
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert!(limit(&budget).contains("10 seconds used, budget.max_seconds = 10"));
+        assert!(refusal(&budget, usage(1)).await.contains("10 seconds used, budget.max_seconds = 10"));
+    }
+
+    #[tokio::test]
+    async fn attempts_without_a_reply_are_told_with_what_they_cost() {
+        let budget = Budget::new(BudgetConfig::default(), Usage::default(), 0.0);
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = told.clone();
+        budget.tell_unanswered(Box::new(move |purpose, used| {
+            heard.lock().unwrap().push((purpose.stage.clone(), used.completion_tokens));
+            true
+        }));
+        budget.reserve(&call(), usage(9)).await.unwrap().answered(usage(1));
+        budget.reserve(&call(), usage(9)).await.unwrap().unanswered(Some(usage(2)));
+        budget.reserve(&call(), usage(9)).await.unwrap().unanswered(None);
+        drop(budget.reserve(&call(), usage(9)).await.unwrap());
+        let stage = || "rollout".to_owned();
+        assert_eq!(*told.lock().unwrap(), [(stage(), 2), (stage(), 9), (stage(), 9)]);
+    }
+
+    #[tokio::test]
+    async fn a_book_in_a_file_outlives_the_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.jsonl");
+        let open = || Budget::open(limits(3, 0, 0), Usage::default(), 0.0, &path).unwrap();
+        let (budget, _) = open();
+        budget.reserve(&call(), usage(9)).await.unwrap().answered(usage(1));
+        // As a killed host leaves it.
+        std::mem::forget(budget.reserve(&call(), usage(9)).await.unwrap());
+        let (budget, balance) = open();
+        assert_eq!(balance.spent, Usage { calls: 2, completion_tokens: 10, ..Usage::default() });
+        assert_eq!(balance.unseen.into_values().collect::<Vec<_>>(), [usage(9)]);
+        drop(budget.reserve(&call(), usage(9)).await.unwrap());
+        assert!(refusal(&budget, usage(9)).await.contains("3 calls used"));
     }
 }

@@ -15,6 +15,10 @@ pub struct Limits {
     pub read_timeout: Duration,
     /// Longest time for one attempt.
     pub total_timeout: Duration,
+    /// Longest time for all attempts of a call and the waits between them.
+    pub call_timeout: Duration,
+    /// Calls in a row without a reply that open the breaker of their host; 0: none do.
+    pub breaker_failures: u32,
 }
 
 impl Dials {
@@ -41,6 +45,8 @@ impl Limits {
             max_retries: config.max_retries,
             read_timeout: seconds(config.read_timeout_s),
             total_timeout: seconds(config.total_timeout_s),
+            call_timeout: seconds(config.call_timeout_s),
+            breaker_failures: config.breaker_failures,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A server that speaks one of the dialects over HTTP as an [`Endpoint`]: one attempt and its timeouts. Must not read
 //! configuration, environment variables or files, and must not retry.
 
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
@@ -19,6 +19,7 @@ use super::error_body::ErrorBody;
 use super::label::label;
 use super::lessons::{Lesson, Lessons, Refusal, Taught};
 use super::login::{ApiKey, Login};
+use super::rates::RateHint;
 use super::reception::{answer, describe, error_body};
 use super::redact::Redactor;
 use super::retry::judge_error;
@@ -26,7 +27,7 @@ use super::rungs::rung;
 use super::verdict::reply;
 use super::wire::{Call, Outgoing, Reader, ThinkingError, ThinkingMode, check_thinking, outgoing};
 use crate::config::Effort;
-use crate::domain::{ChatReply, ChatRequest, Rung};
+use crate::domain::{ChatReply, ChatRequest, Rung, fingerprint};
 use crate::event::Live;
 
 const REQUEST_ID_HEADERS: [&str; 4] = ["x-request-id", "request-id", "x-ms-request-id", "apim-request-id"];
@@ -132,6 +133,8 @@ pub struct HttpEndpoint {
     label: String,
     redactor: Arc<Redactor>,
     dials: Arc<Dials>,
+    /// The server's last word on its limits, until it is taken.
+    rates: Mutex<Option<RateHint>>,
 }
 
 impl HttpEndpoint {
@@ -155,7 +158,8 @@ impl HttpEndpoint {
         let headers = default_headers(&settings, &address)?;
         let client = build_client(&address, headers, settings.connect_timeout)?;
         let label = label(&settings, &address.shown);
-        Ok(Self { client, settings, host: address.host, label, redactor, dials })
+        let rates = Mutex::new(None);
+        Ok(Self { client, settings, host: address.host, label, redactor, dials, rates })
     }
 
     async fn send(&self, request: &ChatRequest, live: &LiveSink) -> Result<ChatReply, Fault> {
@@ -167,6 +171,9 @@ impl HttpEndpoint {
         let response = self.post(&body).await?;
         let silence = self.dials.get().read_timeout;
         let headers = response.headers().clone();
+        if let Some(hint) = RateHint::read(&headers, SystemTime::now()) {
+            *self.rates.lock().unwrap_or_else(PoisonError::into_inner) = Some(hint);
+        }
         let status = response.status().as_u16();
         if status != 200 {
             let body = (body.body, error_body(response, silence).await);
@@ -198,7 +205,7 @@ impl HttpEndpoint {
             thinking_budget: settings.thinking_budget,
             rung,
         };
-        let mut outgoing = outgoing(&call).map_err(|why| Fault::refused(NOT_SENT, why.to_string()))?;
+        let mut outgoing = outgoing(&call).map_err(|why| not_sent(why.to_string()))?;
         for name in &outgoing.left_out {
             let (dialect, model) = (&settings.dialect.name, &settings.model);
             let text = format!("dialect {dialect} has no {name}; it is not sent to {model} at {}", self.host);
@@ -222,16 +229,19 @@ impl HttpEndpoint {
         );
         let accept = if settings.stream { "text/event-stream" } else { "application/json" };
         let body = serde_json::to_string(&outgoing.body)
-            .map_err(|error| Fault::refused(NOT_SENT, format!("the request cannot be written: {error}")))?;
+            .map_err(|error| not_sent(format!("the request cannot be written: {error}")))?;
         let mut call = self.client.post(url).header(ACCEPT, accept).body(body);
         if let Login::Token(source) = &settings.login {
-            let denied = |why| Fault::new(FaultKind::Authentication, why);
+            let denied = |why: String| Fault::new(FaultKind::Authentication, why).unbilled();
             let token = source.token().await.map_err(denied)?;
             let (name, value) = authorization(AuthStyle::Bearer, token.expose_secret(), source.origin())
-                .map_err(|error| Fault::new(FaultKind::Authentication, error.to_string()))?;
+                .map_err(|error| denied(error.to_string()))?;
             call = call.header(name, value);
         }
-        call.send().await.map_err(|error| Fault::temporary(describe(&error)))
+        call.send().await.map_err(|error| {
+            let fault = Fault::temporary(describe(&error));
+            if error.is_connect() { fault.unbilled() } else { fault }
+        })
     }
 
     /// Judges an answer with an error status, and learns from it.
@@ -266,14 +276,16 @@ impl HttpEndpoint {
         };
         match settings.lessons.learn(&refusal, &error) {
             Taught::Nothing => fault,
-            Taught::Learned(text) => Fault::new(FaultKind::Learned, text),
-            Taught::Needed(text) => Fault::refused(status, text),
+            Taught::Learned(text) => Fault::new(FaultKind::Learned, text).unbilled(),
+            Taught::Needed(text) => Fault::refused(status, text).unbilled(),
         }
     }
 }
 
-/// Stands for the status of a call that was never made.
-const NOT_SENT: u16 = 0;
+/// A call that was never made; 0 stands for its status.
+fn not_sent(why: String) -> Fault {
+    Fault::refused(0, why).unbilled()
+}
 
 /// Puts fields over others; objects are merged.
 fn merge(body: &mut Map<String, Value>, over: &Map<String, Value>) {
@@ -302,6 +314,18 @@ impl Endpoint for HttpEndpoint {
             Login::Token(source) => format!("the login by {}", source.origin()),
             Login::None => "that api_key_env or api_key_file is set (no key was sent)".to_owned(),
         }
+    }
+
+    fn account(&self) -> String {
+        match &self.settings.login {
+            Login::Key(key) => fingerprint([self.settings.base_url.as_str(), key.secret.expose_secret()]),
+            Login::Token(source) => fingerprint([self.settings.base_url.as_str(), source.origin()]),
+            Login::None => self.settings.base_url.clone(),
+        }
+    }
+
+    fn rates(&self) -> Option<RateHint> {
+        self.rates.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn attempt<'a>(

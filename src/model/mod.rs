@@ -3,6 +3,7 @@
 
 mod address;
 mod attempt;
+mod breaker;
 mod budget;
 mod dialect;
 mod dialect_reference;
@@ -10,13 +11,20 @@ mod dialects;
 mod dials;
 pub mod edit_search;
 mod error_body;
+pub mod exec;
 mod http;
 mod label;
+mod ledger;
 mod lessons;
+mod limiter;
 pub mod local;
 mod login;
+mod metered;
 pub mod mock;
 mod patience;
+mod prices;
+mod quota;
+mod rates;
 mod reception;
 mod record;
 mod redact;
@@ -25,11 +33,13 @@ mod rungs;
 mod sse;
 mod stack;
 mod verdict;
+mod warm_up;
 mod wire;
 pub mod worker_protocol;
 
-pub use attempt::{Endpoint, Fault, FaultKind};
-pub use budget::{Budget, Metered, Reservation};
+pub use attempt::{Endpoint, Fault, FaultKind, request_bound};
+pub use breaker::{Breaker, Breakers, Opened};
+pub use budget::{Budget, NoPrice, Reservation, UnansweredSink};
 pub use dialect::{
     Api, AuthStyle, Dialect, DialectKey, Feature, Paths, ReplayReasoning, SystemRole, ThinkingStyle,
     TokenField,
@@ -38,9 +48,15 @@ pub use dialect_reference::dialect_reference;
 pub use dialects::{DialectError, Dialects};
 pub use dials::{Dials, Limits};
 pub use http::{HttpEndpoint, HttpSettings, HttpSetupError};
+pub use ledger::{LEDGER_FILE, LedgerError, Purpose};
 pub use lessons::{Lessons, Notice};
+pub use limiter::{Limiter, Limiters};
 pub use login::{ApiKey, Login, TokenSource};
+pub use metered::Metered;
 pub use patience::Patient;
+pub use prices::{PriceError, Prices, Tariff};
+pub use quota::Quota;
+pub use rates::{Allowance, RateHint};
 pub use reception::MAX_REPLY_BYTES;
 pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
 pub use redact::Redactor;

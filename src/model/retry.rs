@@ -71,6 +71,12 @@ pub fn judge_answer(status: u16, headers: &HeaderMap, body: &[u8], now: SystemTi
 
 /// The same for a body that was read.
 pub(super) fn judge_error(status: u16, headers: &HeaderMap, error: ErrorBody, now: SystemTime) -> Fault {
+    let fault = judge(status, headers, error, now);
+    // Inside a 200 the error may come after half a reply.
+    if status == 200 { fault } else { fault.unbilled() }
+}
+
+fn judge(status: u16, headers: &HeaderMap, error: ErrorBody, now: SystemTime) -> Fault {
     let message = error.message;
     let has = |known: &[&str]| error.codes.iter().any(|code| known.contains(&code.as_str()));
     if error.moderated {
@@ -125,7 +131,7 @@ mod tests {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
     }
 
-    fn judge(status: u16, pairs: &[(&'static str, &str)], body: &str) -> Fault {
+    fn judged(status: u16, pairs: &[(&'static str, &str)], body: &str) -> Fault {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         judge_answer(status, &headers(pairs), body.as_bytes(), now)
     }
@@ -153,14 +159,14 @@ mod tests {
                 true => FaultKind::Overloaded { wait: None },
                 false => FaultKind::Temporary { wait: None },
             };
-            assert_eq!(judge(status, &[], "{}").kind, want, "{status}");
+            assert_eq!(judged(status, &[], "{}").kind, want, "{status}");
         }
         for status in [300, 400, 402, 404, 413, 422, 501] {
-            assert_eq!(judge(status, &[], "{}").kind, FaultKind::Refused { status });
+            assert_eq!(judged(status, &[], "{}").kind, FaultKind::Refused { status });
         }
         for status in [401, 403] {
-            let fault = judge(status, &[("x-should-retry", "true")], r#"{"error":{"message":"no key"}}"#);
-            assert_eq!(fault, Fault::new(FaultKind::Authentication, "no key"));
+            let fault = judged(status, &[("x-should-retry", "true")], r#"{"error":{"message":"no key"}}"#);
+            assert_eq!(fault, Fault::new(FaultKind::Authentication, "no key").unbilled());
         }
     }
 
@@ -168,10 +174,10 @@ mod tests {
     fn codes_and_headers_overrule_the_status() {
         for code in HOPELESS {
             let body = format!(r#"{{"error":{{"message":"m","code":"{code}"}}}}"#);
-            let fault = judge(429, &[("x-should-retry", "true")], &body);
-            assert_eq!(fault, Fault::refused(429, "m"));
+            let fault = judged(429, &[("x-should-retry", "true")], &body);
+            assert_eq!(fault, Fault::refused(429, "m").unbilled());
         }
-        let kind = |status, should: &str| judge(status, &[("x-should-retry", should)], "").kind;
+        let kind = |status, should: &str| judged(status, &[("x-should-retry", should)], "").kind;
         assert_eq!(kind(500, "false"), FaultKind::Refused { status: 500 });
         assert_eq!(kind(400, "true"), FaultKind::Temporary { wait: None });
     }
@@ -188,7 +194,9 @@ mod tests {
             (vec![("retry-after", "-3")], None),
             (vec![], None),
         ] {
-            let FaultKind::Overloaded { wait } = judge(429, &pairs, "{}").kind else { panic!("not retried") };
+            let FaultKind::Overloaded { wait } = judged(429, &pairs, "{}").kind else {
+                panic!("not retried")
+            };
             assert_eq!(wait.map(|wait| wait.as_secs_f64()), want, "{pairs:?}");
         }
     }
@@ -196,10 +204,10 @@ mod tests {
     #[test]
     fn a_key_is_bad_whatever_the_status_and_moderation_is_no_bad_key() {
         let body = r#"{"error":{"message":"m","details":[{"reason":"API_KEY_INVALID"}]}}"#;
-        assert_eq!(judge(400, &[], body).kind, FaultKind::Authentication);
+        assert_eq!(judged(400, &[], body).kind, FaultKind::Authentication);
         let body = r#"{"error":{"message":"m","code":403,"metadata":{"flagged_input":"x"}}}"#;
-        assert_eq!(judge(403, &[], body), Fault::refused(403, "m"));
+        assert_eq!(judged(403, &[], body), Fault::refused(403, "m").unbilled());
         let body = r#"{"error":{"message":"m","details":{"error_code":"enforced_spend_limit_reached"}}}"#;
-        assert_eq!(judge(429, &[], body), Fault::refused(429, "m"));
+        assert_eq!(judged(429, &[], body), Fault::refused(429, "m").unbilled());
     }
 }

@@ -10,9 +10,9 @@ use secrecy::ExposeSecret;
 use super::dials::seconds;
 use super::edit_search::EditSearch;
 use super::{
-    Api, ApiKey, Budget, CallStore, ChatModel, Dialect, DialectError, Dialects, Dials, HttpEndpoint,
-    HttpSettings, HttpSetupError, Likelihood, LiveSink, Login, Metered, ModelError, Patient, Recorded,
-    Redactor, Replay, RetryPolicy,
+    Api, ApiKey, Breakers, Budget, CallStore, ChatModel, Dialect, DialectError, Dialects, Dials, Endpoint,
+    HttpEndpoint, HttpSettings, HttpSetupError, Likelihood, Limiters, LiveSink, Login, Metered, ModelError,
+    NoPrice, Patient, Quota, Recorded, Redactor, Replay, RetryPolicy,
 };
 use crate::config::{Backend, ModelConfig, RoleConfig};
 use crate::domain::{ChatReply, ChatRequest, Delivery, Role};
@@ -47,6 +47,16 @@ pub struct ModelStack {
     pub redactor: Arc<Redactor>,
     /// Limits of their calls, which may change while they work.
     pub dials: Arc<Dials>,
+    /// Where their calls hold when a host is down.
+    pub breakers: Arc<Breakers>,
+}
+
+/// What the roles of a run share.
+struct Commons {
+    redactor: Arc<Redactor>,
+    dials: Arc<Dials>,
+    limiters: Limiters,
+    breakers: Arc<Breakers>,
 }
 
 /// Why the models cannot be built: always something to change in the configuration or its surroundings.
@@ -76,6 +86,8 @@ pub enum SetupError {
     NotInThisVersion { role: &'static str, backend: &'static str },
     #[error("model.dialects: {0}")]
     Dialects(DialectError),
+    #[error("model.{role}.model: {source}")]
+    NoPrice { role: &'static str, source: NoPrice },
     #[error("model.replay_from: {0}")]
     Replay(ModelError),
     #[error(transparent)]
@@ -101,7 +113,8 @@ impl ModelStack {
             let (target, optimizer) = (open(Role::Target)?, open(Role::Optimizer)?);
             let redactor = Arc::new(Redactor::new([]));
             let (target, optimizer) = (Arc::new(target), Arc::new(optimizer));
-            return Ok(Self { target, optimizer, redactor, dials: Arc::new(Dials::of(config)) });
+            let (dials, breakers) = (Arc::new(Dials::of(config)), Arc::default());
+            return Ok(Self { target, optimizer, redactor, dials, breakers });
         }
         let target_key = parts.key(Role::Target, &config.target)?;
         let optimizer_key = parts.key(Role::Optimizer, &config.optimizer)?;
@@ -109,14 +122,16 @@ impl ModelStack {
             .into_iter()
             .flatten()
             .map(|key| key.secret.expose_secret().to_owned());
-        let redactor = Arc::new(Redactor::new(keys));
-        let dials = Arc::new(Dials::of(config));
-        Ok(Self {
-            target: parts.role(Role::Target, &config.target, target_key, &redactor, &dials)?,
-            optimizer: parts.role(Role::Optimizer, &config.optimizer, optimizer_key, &redactor, &dials)?,
-            redactor,
-            dials,
-        })
+        let commons = Commons {
+            redactor: Arc::new(Redactor::new(keys)),
+            dials: Arc::new(Dials::of(config)),
+            limiters: Limiters::default(),
+            breakers: Arc::default(),
+        };
+        let target = parts.role(Role::Target, &config.target, target_key, &commons)?;
+        let optimizer = parts.role(Role::Optimizer, &config.optimizer, optimizer_key, &commons)?;
+        let Commons { redactor, dials, breakers, .. } = commons;
+        Ok(Self { target, optimizer, redactor, dials, breakers })
     }
 }
 
@@ -126,17 +141,15 @@ impl StackParts<'_> {
         role: Role,
         config: &RoleConfig,
         key: Option<ApiKey>,
-        redactor: &Arc<Redactor>,
-        dials: &Arc<Dials>,
+        commons: &Commons,
     ) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let Commons { redactor, dials, .. } = commons;
         match config.backend {
             Backend::OpenaiChat => {
                 let settings = self.http_settings(role.name(), config, key)?;
                 let endpoint = HttpEndpoint::new(settings, Arc::clone(redactor), Arc::clone(dials))
                     .map_err(|source| SetupError::Http { role: role.name(), source })?;
-                let (dials, budget) = (Arc::clone(dials), Arc::clone(&self.budget));
-                let policy = RetryPolicy::default();
-                let model = Patient::new(Arc::new(endpoint), policy, dials, budget, Arc::clone(redactor));
+                let model = self.patient(role, config, Arc::new(endpoint), commons)?;
                 self.layered(model, role, redactor)
             }
             Backend::Local => {
@@ -162,6 +175,28 @@ impl StackParts<'_> {
                 Err(SetupError::NotInThisVersion { role: role.name(), backend: config.backend.word() })
             }
         }
+    }
+
+    /// An endpoint with everything around its attempts.
+    fn patient(
+        &self,
+        role: Role,
+        config: &RoleConfig,
+        endpoint: Arc<dyn Endpoint>,
+        commons: &Commons,
+    ) -> Result<Patient, SetupError> {
+        let tariff = self.budget.tariff(&config.model);
+        let tariff = tariff.map_err(|source| SetupError::NoPrice { role: role.name(), source })?;
+        let limiter = commons.limiters.of(&endpoint.account(), config.max_concurrency);
+        let breaker = commons.breakers.of(endpoint.host());
+        let quota = Quota::new(config.max_concurrency, config.requests_per_minute, config.tokens_per_minute);
+        let (dials, redactor) = (Arc::clone(&commons.dials), Arc::clone(&commons.redactor));
+        let budget = Arc::clone(&self.budget);
+        Ok(Patient::new(endpoint, RetryPolicy::default(), dials, budget, redactor)
+            .at_prices(tariff)
+            .sharing(limiter, breaker)
+            .within(quota)
+            .warming_up(config.warm_up.unwrap_or(true)))
     }
 
     fn layered<M: ChatModel + 'static>(

@@ -1,5 +1,6 @@
 //! The sentence for each event, and the number formats shared with the screen.
 
+use super::money::dollars;
 use super::stages::{appendix_words, budget_words, proposals, stage_line};
 use crate::domain::{
     Decision, Edit, EditOp, GateDecision, GateScore, LrDecision, Origin, Phase, Retuned, ReviewClose,
@@ -205,6 +206,14 @@ fn sentence(event: &Event) -> String {
         Event::RetuneApplied { changes, .. } => format!("retuned {}", retuned(changes)),
         Event::RolloutCancelled { path, by, .. } => format!("{} cancelled {}", by.0, quote(path)),
         Event::RolloutRequeued { path, by, .. } => format!("{} requeued {}", by.0, quote(path)),
+        Event::AttemptsSpent { stage, usage, .. } => {
+            let money = match usage.nanodollars {
+                0 => String::new(),
+                _ => format!(", at most {}", dollars(usage.nanodollars)),
+            };
+            let n = count(usize::try_from(usage.calls).unwrap_or(usize::MAX), "attempt");
+            format!("{n} at {stage} without a reply{money}")
+        }
         Event::MachineSampled { sample, tokens_per_s, .. } => format!(
             "machine: cpu {:.0} %, memory {} of {}, {tokens_per_s:.1} tokens/s",
             sample.cpu * 100.0,

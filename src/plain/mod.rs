@@ -7,6 +7,7 @@ mod comparison;
 mod curves;
 mod describe;
 mod lineage;
+mod money;
 mod render;
 mod report;
 pub mod review;
@@ -20,6 +21,7 @@ pub use describe::{
     signed, tokens, verdict_word,
 };
 pub use lineage::{EditOrigin, Lineage, Origin, OriginStage, SkillLine, lineage};
+pub use money::dollars;
 pub use render::PlainRenderer;
 pub use report::{origin_summary, report, report_json};
 pub use stages::{

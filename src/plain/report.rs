@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::describe::{bounded, count, score, test_line, tokens, verdict_word};
 use super::lineage::{EditOrigin, Lineage, Origin, OriginStage, lineage};
+use super::money::dollars;
 use super::stages::{action_words, pair_words, sample_words, stage_summary};
 use super::table::{markdown, markdown_table};
 use crate::domain::{EpochStage, Origin as RunOrigin, SourceType, Verdict};
@@ -146,12 +147,19 @@ fn result(state: &RunState) -> Vec<String> {
         out.push(format!("- Test: {}; {changed} (95 % interval, paired by item)", test_line(test)));
     }
     let usage = state.total_usage();
+    let money =
+        if usage.nanodollars > 0 { format!(", {}", dollars(usage.nanodollars)) } else { String::new() };
     out.push(format!(
-        "- Cost: {}, {} prompt and {} completion tokens",
+        "- Cost: {}, {} prompt and {} completion tokens{money}",
         count(usage.calls as usize, "call"),
         tokens(usage.prompt_tokens),
         tokens(usage.completion_tokens)
     ));
+    let unanswered = state.total_unanswered();
+    if unanswered.calls > 0 {
+        let attempts = count(unanswered.calls as usize, "attempt");
+        out.push(format!("- Of these {attempts} without a reply, counted at the most they can have used"));
+    }
     out
 }
 

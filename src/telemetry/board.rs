@@ -287,6 +287,7 @@ impl Board {
             | Event::RetuneRequested { .. }
             | Event::RolloutCancelled { .. }
             | Event::RolloutRequeued { .. }
+            | Event::AttemptsSpent { .. }
             | Event::Log { .. }
             | Event::Unknown(_) => {}
         }

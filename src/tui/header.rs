@@ -10,7 +10,7 @@ use super::stages::{Stage, between};
 use super::theme::Role;
 use crate::domain::{Phase, StageKind};
 use crate::event::{EndStatus, RunStatus, WatchRole};
-use crate::plain::{count, duration, tokens};
+use crate::plain::{count, dollars, duration, tokens};
 use crate::text::truncate;
 
 pub fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
@@ -255,6 +255,7 @@ fn numbers(app: &App) -> Vec<Vec<Span>> {
     if total > 0 {
         out.push(vec![span(Role::Dim, format!("  {} tok", tokens(total)))]);
     }
+    out.extend(money(app).map(|words| vec![span(Role::Dim, format!("  {words}"))]));
     if app.clients.len() > 1 {
         let watch = app.clients.iter().filter(|client| client.role == WatchRole::Watch).count();
         let words = match watch {
@@ -264,6 +265,15 @@ fn numbers(app: &App) -> Vec<Vec<Span>> {
         out.push(vec![span(Role::Dim, format!("  {}{words}", count(app.clients.len(), "client")))]);
     }
     out
+}
+
+/// `$0.0123 of $1.00`; `None`: nothing costs anything.
+pub fn money(app: &App) -> Option<String> {
+    let spent = app.state.total_usage().nanodollars;
+    match app.state.caps().max_usd {
+        cap if cap > 0.0 => Some(format!("{} of {}", dollars(spent), dollars((cap * 1e9) as u64))),
+        _ => (spent > 0).then(|| dollars(spent)),
+    }
 }
 
 /// Everything in one line, for terminals too small for panes.

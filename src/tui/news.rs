@@ -44,7 +44,7 @@ pub fn shown_in(line: &HostLine) -> PaneSet {
         HostLine::Live(Live::Throughput { .. } | Live::Machine(_)) => NUMBERS,
         HostLine::Event(record) => match record.event {
             Event::Log { .. } => LOGS,
-            Event::MachineSampled { .. } => NUMBERS_LOGGED,
+            Event::MachineSampled { .. } | Event::AttemptsSpent { .. } => NUMBERS_LOGGED,
             _ => PaneSet::ALL,
         },
         HostLine::Welcome { .. }

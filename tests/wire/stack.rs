@@ -89,7 +89,7 @@ async fn the_budget_is_shared_and_recorded_calls_cost_nothing() {
     stack.target.chat(&chat("a"), &deaf()).await.unwrap();
     let error = stack.target.chat(&chat("c"), &deaf()).await.unwrap_err();
     assert!(error.to_string().contains("2 calls used, budget.max_calls = 2"), "{error}");
-    assert_eq!((server.count(), budget.calls()), (2, 2));
+    assert_eq!((server.count(), budget.used().0.calls), (2, 2));
 }
 
 #[tokio::test]
@@ -97,12 +97,16 @@ async fn tokens_are_charged_even_when_the_server_reports_none() {
     for no_usage in [false, true] {
         let dir = tempfile::tempdir().unwrap();
         let server = serve(Script { no_usage, ..Script::sequence(["four".into()]) }).await;
-        let budget = budget(0, 3);
+        let budget = budget(0, 100);
         let stack = build(&config(&server), dir.path(), Arc::clone(&budget)).unwrap();
         stack.target.chat(&request(Prompt::Text("eightchr".into())), &deaf()).await.unwrap();
-        assert_eq!(budget.tokens(), 3);
-        let error = stack.target.chat(&request(Prompt::Text("more".into())), &deaf()).await.unwrap_err();
-        assert!(error.to_string().contains("budget.max_tokens = 3"), "{error}");
+        assert_eq!(budget.used().0.tokens(), 3);
+        let error = stack
+            .target
+            .chat(&request(Prompt::Text("so long that it does not fit".into())), &deaf())
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("3 tokens used, budget.max_tokens = 100"), "{error}");
     }
 }
 
@@ -230,7 +234,8 @@ async fn local_target_and_edit_search_share_the_worker() {
     for _ in 0..2 {
         assert_eq!(stack.target.chat(&chat("x"), &deaf()).await.unwrap().text, "");
     }
-    assert_eq!((budget.calls(), budget.tokens()), (1, 2));
+    let used = budget.used().0;
+    assert_eq!((used.calls, used.tokens()), (1, 2));
     config.replay_from = "calls".into();
     assert!(!ModelStack::needs_local(&config));
 }

@@ -36,7 +36,13 @@ pub fn settings(server: &MockServer) -> Settings {
 }
 
 pub fn limits() -> Limits {
-    Limits { max_retries: 3, read_timeout: Duration::from_secs(20), total_timeout: Duration::from_secs(20) }
+    Limits {
+        max_retries: 3,
+        read_timeout: Duration::from_secs(20),
+        total_timeout: Duration::from_secs(20),
+        call_timeout: Duration::from_secs(600),
+        breaker_failures: 0,
+    }
 }
 
 pub fn retry() -> RetryPolicy {

@@ -173,6 +173,8 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
         "alerts": state.logs.iter().filter(|line| line.code.is_some()).count(),
         "review": review,
         "usage": state.total_usage(),
+        "unanswered": state.total_unanswered(),
+        "caps": state.caps(),
         "test": state.test,
     }))
 }

@@ -128,7 +128,9 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
     // Without a folder calls are recorded where nothing else looks, so that every evaluation is a fresh draw.
     let scratch = tempfile::tempdir().map_err(|error| Failure::run(error.to_string()))?;
     let calls = args.out.as_deref().unwrap_or(scratch.path()).join("calls");
-    let budget = Arc::new(Budget::new(config.budget.clone(), Usage::default(), 0.0));
+    let prices = run_setup::prices(&config).map_err(usage)?;
+    let budget = Budget::new(config.budget.clone(), Usage::default(), 0.0).at_prices(prices);
+    let budget = Arc::new(budget);
     let stack = run_setup::models(&config, &calls, budget, None).await.map_err(usage)?;
     let setting = Setting {
         split_name: args.split.name(),

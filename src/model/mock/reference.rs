@@ -112,6 +112,9 @@ const FAULTS: &[(&str, &str)] = &[
     (r#"fault = "comments", for_ms = 200, every_ms = 10"#, "a whole answer after signs of life"),
 ];
 
+/// Columns of an example; the meaning of a longer one begins on the next line.
+const WIDTH: usize = 44;
+
 /// All keys, for people.
 pub fn reference() -> String {
     let mut text = String::from("A script in TOML; every key may be left out, but a rule needs answers.\n");
@@ -140,7 +143,8 @@ fn section(text: &mut String, title: &str, lines: impl Iterator<Item = (String, 
     // Writing to a String cannot fail.
     let _ = writeln!(text, "\n{title}:");
     for (example, meaning) in lines {
-        let line = format!("  {example:<44}  {meaning}");
+        let gap = if example.len() > WIDTH { format!("\n{:1$}", "", WIDTH + 4) } else { "  ".to_owned() };
+        let line = format!("  {example:<WIDTH$}{gap}{meaning}");
         let _ = writeln!(text, "{}", line.trim_end());
     }
 }

@@ -11,6 +11,7 @@ use crate::tui::action::Action;
 use crate::tui::app::{App, Link};
 use crate::tui::controls::config::ConfigAction;
 use crate::tui::controls::global::GlobalAction;
+use crate::tui::header::money;
 use crate::tui::layout::Pane;
 use crate::tui::paint::{Canvas, Span, rows_of, span, wrap_spans};
 use crate::tui::theme::Role;
@@ -312,7 +313,26 @@ fn usage(app: &App) -> Vec<(&'static str, Vec<Span>)> {
             rows.push((if at == 0 { role } else { "" }, line(&stage.replace('_', " "), usage, Role::Text)));
         }
     }
-    rows.push(("sum", line("", &state.total_usage(), Role::Strong)));
+    let total = state.total_usage();
+    if !state.unanswered.is_empty() {
+        rows.push(("", line("without a reply", &state.total_unanswered(), Role::Warn)));
+    }
+    rows.push(("sum", line("", &total, Role::Strong)));
+    if let Some(words) = money(app) {
+        rows.push(("money", vec![text(words)]));
+    }
+    let caps = state.caps();
+    let caps: Vec<String> = [
+        (caps.max_calls, format!("{} of {} calls", total.calls, caps.max_calls)),
+        (caps.max_tokens, format!("{} of {} tokens", tokens(total.tokens()), tokens(caps.max_tokens))),
+        (caps.max_seconds, format!("{} at most", duration(caps.max_seconds.saturating_mul(1000)))),
+    ]
+    .into_iter()
+    .filter_map(|(cap, words)| (cap > 0).then_some(words))
+    .collect();
+    if !caps.is_empty() {
+        rows.push(("budget", vec![text(caps.join(" · "))]));
+    }
     rows
 }
 
