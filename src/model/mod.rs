@@ -103,6 +103,8 @@ pub trait Likelihood: Send + Sync {
 pub enum ModelError {
     #[error("authentication failed at {host}: {message}; check {remedy}")]
     Authentication { host: String, message: String, remedy: String },
+    #[error("{host} cannot be used: {message}")]
+    Unusable { host: String, message: String },
     #[error("{}", refused(.host, *.status, .message))]
     Refused { host: String, status: u16, message: String },
     #[error("no reply from {host} after {attempts} attempts: {message}")]
