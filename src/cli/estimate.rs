@@ -308,6 +308,7 @@ async fn prompt_sizes(config: &Config, task: &Task) -> Result<PromptSizes, Failu
             },
             readout: None,
             live: &quiet,
+            judge: None,
         };
         // Nobody answers, so it always ends in an error.
         let _ = task.environment.rollout(item, &skill, context).await;
