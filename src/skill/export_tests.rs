@@ -18,6 +18,7 @@ fn state(text: &str, front: Option<&str>) -> RunState {
         target: "t".into(),
         optimizer: "o".into(),
         env: "qa".into(),
+        judge: String::new(),
         review: crate::domain::ReviewMode::Auto,
     };
     let event = Event::RunStarted {
