@@ -17,8 +17,8 @@ fn state(text: &str, front: Option<&str>) -> RunState {
         test: 0,
         target: "t".into(),
         optimizer: "o".into(),
-        env: "qa".into(),
         judge: String::new(),
+        env: "qa".into(),
         review: crate::domain::ReviewMode::Auto,
     };
     let event = Event::RunStarted {
