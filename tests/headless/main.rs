@@ -8,6 +8,7 @@ mod evals;
 mod imports;
 mod listings;
 mod lives;
+mod mock_serve;
 mod place;
 mod reads;
 mod reports;
