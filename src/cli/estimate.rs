@@ -277,7 +277,7 @@ fn role_config(config: &Config, role: Role) -> &crate::config::RoleConfig {
 /// `None`: nobody knows it.
 fn tariff(config: &Config, role: Role, prices: &Prices) -> Option<Tariff> {
     let of_role = role_config(config, role);
-    let free = matches!(of_role.backend, Backend::Local | Backend::EditSearch);
+    let free = matches!(of_role.backend, Backend::Local | Backend::EditSearch | Backend::Handoff);
     if free || !config.model.replay_from.is_empty() {
         return Some(Tariff::FREE);
     }
@@ -289,7 +289,7 @@ async fn prompt_sizes(config: &Config, task: &Task) -> Result<PromptSizes, Failu
     let skill = match config.env.skill_init.as_str() {
         "" => String::new(),
         path => {
-            run_setup::read_skill(Path::new(path)).map_err(|error| Failure::usage(format!("{error:#}")))?
+            super::seed::read_skill(Path::new(path)).map_err(|error| Failure::usage(format!("{error:#}")))?
         }
     };
     let scale = Scale(Mutex::new(Vec::new()));
@@ -309,6 +309,7 @@ async fn prompt_sizes(config: &Config, task: &Task) -> Result<PromptSizes, Failu
             },
             readout: None,
             live: &quiet,
+            judge: None,
         };
         // Nobody answers, so it always ends in an error.
         let _ = task.environment.rollout(item, &skill, context).await;
