@@ -278,7 +278,7 @@ fn role_config(config: &Config, role: Role) -> &crate::config::RoleConfig {
 /// `None`: nobody knows it.
 fn tariff(config: &Config, role: Role, prices: &Prices) -> Option<Tariff> {
     let of_role = role_config(config, role);
-    let free = matches!(of_role.backend, Backend::Local | Backend::EditSearch);
+    let free = matches!(of_role.backend, Backend::Local | Backend::EditSearch | Backend::Handoff);
     if free || !config.model.replay_from.is_empty() {
         return Some(Tariff::FREE);
     }

@@ -3,8 +3,10 @@
 
 mod bad_inputs;
 mod comparisons;
+mod doctors;
 mod foreign;
 mod evals;
+mod handoffs;
 mod imports;
 mod listings;
 mod lives;
@@ -13,5 +15,6 @@ mod place;
 mod reads;
 mod reports;
 mod runs;
+mod secrets;
 mod skills;
 mod steers;
