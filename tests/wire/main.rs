@@ -3,5 +3,7 @@
 
 mod faults;
 mod golden;
+mod policy;
 mod stack;
 mod support;
+mod table;

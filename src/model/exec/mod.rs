@@ -2,7 +2,6 @@
 //! prompt on its input and JSON lines on its output, which become one trace. Must not score or try again.
 
 mod cli;
-mod configured;
 mod copilot_usage;
 mod endpoint;
 mod family;
@@ -12,14 +11,15 @@ mod lines;
 mod process;
 mod run;
 mod settings;
+mod summary;
 mod trace;
 mod workspace;
 
 pub use cli::{Cli, Version};
-pub use configured::{Configured, cli_of};
 pub use endpoint::ExecEndpoint;
 pub use job::{Job, Work};
 pub use process::Caps;
 pub use run::{ExecError, run, version};
 pub use settings::{Agent, ClaudeOptions, CodexOptions, CopilotOptions, ExecKey, ExecSettings, inherited};
+pub use summary::summary;
 pub use trace::{Cap, Draft, End, Ending, FailureClass, News, Trace, read_line};
