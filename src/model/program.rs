@@ -1,5 +1,6 @@
 //! From the route of a role to the settings of an agent program. Must not start it.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::ApiKey;
@@ -8,6 +9,20 @@ use super::exec::{
 };
 use crate::config::{Agent as Named, Effort, ModelConfig, Program};
 use crate::domain::Role;
+
+/// Where a program is: one with a folder in its name is not looked for in the folder of its job.
+fn place(path: &str) -> String {
+    match std::path::absolute(path) {
+        Ok(absolute) if path.contains('/') => absolute.to_string_lossy().into_owned(),
+        Ok(_) | Err(_) => path.to_owned(),
+    }
+}
+
+/// A folder of this user alone, and outside of any project.
+fn scratch(env: &dyn Fn(&str) -> Option<String>) -> PathBuf {
+    let temporary = env("TMPDIR").filter(|folder| !folder.is_empty()).unwrap_or_else(|| "/tmp".to_owned());
+    Path::new(&temporary).join(format!("planish-jobs-{}", rustix::process::getuid().as_raw()))
+}
 
 /// How the program of a role is run.
 pub fn program_settings(
@@ -56,7 +71,7 @@ pub fn program_settings(
     let variable = config.role(role).api_key_env.clone();
     let of_role = config.role(role).reasoning_effort;
     ExecSettings {
-        program: if path.is_empty() { agent.cli().program().to_owned() } else { path.clone() },
+        program: if path.is_empty() { agent.cli().program().to_owned() } else { place(path) },
         agent,
         model: program.model,
         base_url: program.base_url,
@@ -67,7 +82,7 @@ pub fn program_settings(
             .unwrap_or(Effort::NotSent),
         rewrite_effort: config.reasoning.rewrite_reasoning_effort,
         caps,
-        scratch: std::env::temp_dir(),
+        scratch: scratch(env),
         inherited: inherited(env),
     }
 }

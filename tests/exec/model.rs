@@ -74,7 +74,7 @@ async fn call(behaviour: &str, request: &ChatRequest, limit: Duration) -> Outcom
     };
     let result = model.chat(request, &sink).await;
     let (attempts, heard) = heard.lock().unwrap().clone();
-    Outcome { result, attempts, heard, spent: budget.spent() }
+    Outcome { result, attempts, heard, spent: budget.used().0 }
 }
 
 const LONG: Duration = Duration::from_secs(120);
