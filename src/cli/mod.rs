@@ -8,7 +8,9 @@ mod compare;
 mod ctl;
 mod doctor;
 mod dump;
+mod estimate;
 mod eval;
+mod export_skill;
 mod failure;
 mod foreground;
 mod host;
@@ -33,8 +35,10 @@ mod run;
 pub mod run_setup;
 mod screen;
 mod schema;
+mod seed;
 mod services;
 mod settled;
+mod skill;
 
 use std::process::ExitCode;
 
@@ -81,6 +85,12 @@ enum Command {
     Report(report::Args),
     /// Runs side by side: scores with intervals, and where their configurations differ
     Compare(compare::Args),
+    /// Write the best skill of a run as a skill folder
+    ExportSkill(export_skill::Args),
+    /// Check skill folders, and put skills where coding agents look
+    Skill(skill::Args),
+    /// What a run would take: calls, tokens and money by stage, before anything is spent
+    Estimate(estimate::Args),
     /// Check that this machine has what planish needs
     Doctor(doctor::Args),
     /// Print every configuration key with its type, default and meaning
@@ -117,8 +127,11 @@ pub fn main() -> ExitCode {
         Command::Ctl(args) => block_on(ctl::run(args)),
         Command::Import(args) => import::run(&args),
         Command::Eval(args) => block_on(eval::run(args)),
+        Command::Estimate(args) => block_on(estimate::run(args)),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::ExportSkill(args) => export_skill::run(&args),
+        Command::Skill(args) => skill::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),
         Command::Keys(args) => keys::run(&args),

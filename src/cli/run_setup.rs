@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
+use super::seed::{Seed, read_skill};
 use super::settled::{Began, as_retuned, read_origins};
 use super::{output, prompts};
 use crate::config::{ChangedKey, Config, changed_keys};
-use crate::domain::{Origin, Skill, fingerprint};
+use crate::domain::{Origin, Role, Skill, fingerprint};
 use crate::engine::{
     Continuation, Engine, EngineParts, Journal, Shape, Successor, live_channel, minimum_calls, now_ms,
     run_plan,
@@ -35,8 +36,12 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     let task = Task::open(&config, Some(run_dir.path()))?;
     let opened = JournalFile::open(run_dir, &lock)?;
     let origin = origin(run_dir, &opened.records)?;
-    let skill = match &origin {
-        Some(Origin::Continued(continued)) => continued.initial.clone(),
+    let state = RunState::fold(&opened.records);
+    let info = state.info.as_ref();
+    let seed = match &origin {
+        Some(Origin::Continued(continued)) => {
+            Seed::continuing(continued.initial.clone(), run_dir, &config, info)?
+        }
         Some(Origin::Imported(imported)) => {
             bail!(
                 "{} was imported and cannot go on in place; `planish resume --from {}` continues it as a new run",
@@ -44,9 +49,8 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
                 imported.folder
             )
         }
-        None => seed_skill(&config)?,
+        None => Seed::of(run_dir, &config, info)?,
     };
-    let state = RunState::fold(&opened.records);
     let began = Began::of(&state)?;
     let (config, changed, behind) = match &began {
         Some(began) => {
@@ -66,8 +70,13 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     for (Purpose { role, stage }, usage) in balance.unseen {
         record(&journal, Event::AttemptsSpent { role, stage, usage })?;
     }
-    let stack = models(&config, &run_dir.calls(), budget.clone(), Some(&journal)).await?;
-    let plan = run_plan(&config, &task.data, stack.target.label(), stack.optimizer.label());
+    let roles = config.roles();
+    let stack = models(&config, &roles, &run_dir.calls(), budget.clone(), Some(&journal)).await?;
+    let optimizer = stack.optimizer.context("a run needs an optimizer")?;
+    let plan = {
+        let judge = stack.judge.as_ref().map_or("", |judge| judge.label());
+        run_plan(&config, &task.data, [stack.target.label(), optimizer.label(), judge])
+    };
     let (minimum, limit) = (minimum_calls(&what_is_left(&plan, origin.as_ref())), config.budget.max_calls);
     if limit > 0 && minimum > limit {
         bail!(
@@ -78,6 +87,9 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     let resumed = state.info.is_some();
     record(&journal, Event::HostStarted { host: host_name(), pid: std::process::id(), resumed })?;
     if let Some(message) = pause_ended(&state) {
+        record(&journal, Event::Log { level: LogLevel::Warn, message })?;
+    }
+    for message in seed.warnings {
         record(&journal, Event::Log { level: LogLevel::Warn, message })?;
     }
     if opened.torn_bytes > 0 {
@@ -99,8 +111,9 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         config_json,
         config_origins: read_origins(run_dir)?,
         config,
-        skill,
+        skill: seed.skill,
         origin,
+        folder: seed.folder,
         data: task.data,
         env: task.environment,
         prompts,
@@ -108,7 +121,8 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         breakers: stack.breakers,
         budget,
         target: stack.target,
-        optimizer: stack.optimizer,
+        optimizer,
+        judge: stack.judge,
         journal,
         run_dir: run_dir.clone(),
         live: live_channel(),
@@ -134,13 +148,6 @@ fn origin(run_dir: &RunDir, records: &[Record]) -> Result<Option<Origin>> {
     }
 }
 
-fn seed_skill(config: &Config) -> Result<Skill> {
-    Ok(match config.env.skill_init.as_str() {
-        "" => Skill::new(""),
-        path => Skill::new(read_skill(Path::new(path))?),
-    })
-}
-
 /// The part of a plan that no foreign run has done.
 fn what_is_left(plan: &RunPlan, origin: Option<&Origin>) -> RunPlan {
     let Some(Origin::Continued(continued)) = origin else { return plan.clone() };
@@ -158,8 +165,9 @@ fn what_is_left(plan: &RunPlan, origin: Option<&Origin>) -> RunPlan {
 /// Bad data, or a foreign run that this one cannot continue.
 pub fn continuation(foreign: &ForeignRun, config: &Config, keep_scores: bool) -> Result<Continuation> {
     let task = Task::open(config, None)?;
-    let plan = run_plan(config, &task.data, "", "");
-    let seed = seed_skill(config).ok().filter(|_| !config.env.skill_init.is_empty());
+    let plan = run_plan(config, &task.data, [""; 3]);
+    let named = Path::new(&config.env.skill_init);
+    let seed = (named != Path::new("")).then(|| read_skill(named).ok()).flatten().map(Skill::new);
     Ok(crate::engine::continuation(
         foreign,
         &Successor {
@@ -181,11 +189,21 @@ pub fn continuation(foreign: &ForeignRun, config: &Config, keep_scores: bool) ->
 /// A missing key, worker or model file, each with its remedy.
 pub async fn models(
     config: &Config,
+    roles: &[Role],
     calls_dir: &Path,
     budget: Arc<Budget>,
     journal: Option<&Arc<Journal>>,
 ) -> Result<ModelStack> {
-    let local = if ModelStack::needs_local(&config.model) {
+    let notice = {
+        let journal = journal.cloned();
+        Arc::new(move |message: String| match &journal {
+            Some(journal) => {
+                let _ = record(journal, Event::Log { level: LogLevel::Info, message });
+            }
+            None => output::note(&message),
+        })
+    };
+    let local = if ModelStack::needs_local(&config.model, roles) {
         let journal = journal.cloned();
         let log = Arc::new(move |level, message: String| match &journal {
             Some(journal) => {
@@ -206,7 +224,10 @@ pub async fn models(
         budget,
         local,
         env: &|name| std::env::var(name).ok(),
-    })?)
+        roles,
+        notice,
+    })
+    .await?)
 }
 
 /// The prices that a configuration's budget goes by.
@@ -235,16 +256,6 @@ fn unanswered(journal: &Arc<Journal>) -> UnansweredSink {
         };
         matches!(journal.outside(spent), Ok((_, None)))
     })
-}
-
-/// Reads a skill document; CRLF becomes LF.
-///
-/// # Errors
-/// A file that is missing or not UTF-8.
-pub fn read_skill(path: &Path) -> Result<String> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read the skill {}", path.display()))?;
-    Ok(text.replace("\r\n", "\n"))
 }
 
 /// A run that is resumed goes on, also where it was paused when its host went.

@@ -11,14 +11,16 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
+use super::estimate::Projection;
 use super::run::now_ms;
+use super::run_setup;
 use super::settled::Began;
 use crate::client::{Catalog, ClientOptions, Connection, Listing, Target, author_here, open};
 use crate::config::{Config, ConfigError, keys};
 use crate::domain::Retuned;
 use crate::env::Task;
 use crate::event::WatchRole;
-use crate::optim::{Experience, Sizes, estimate};
+use crate::optim::{Experience, History, Sizes, estimate};
 use crate::store::{RunDir, default_run_name, glance_run};
 use crate::telemetry;
 use crate::tui::{Ask, Checked, ConfigFile, Draft, Opening, Services, Told};
@@ -211,11 +213,16 @@ fn check(draft: &Draft, root: &Path, catalog: &Mutex<Catalog>) -> Result<Checked
     let env = env.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default();
     let runs = look(catalog, root, Some(LOOK_TIME)).map(|listing| listing.runs).unwrap_or_default();
     let experience = Experience::of(runs.iter().filter(|run| run.env == env).map(|run| &run.usage));
+    let of_env = History::of_totals(runs.iter().filter(|run| run.env == env).map(|run| &run.usage));
+    let prices = run_setup::prices(config).map_err(|error| vec![format!("{error:#}")])?;
+    // An environment that takes time to build its prompts is not waited for.
+    let projection = Projection::of(config, &task, of_env, &prices).now_or_never().and_then(Result::ok);
     Ok(Checked {
         name,
         warnings: loaded.warnings.clone(),
         estimate: estimate(config, sizes),
         experience,
+        money: projection.and_then(|projection| projection.dollars()),
         budget: (config.budget.max_calls, config.budget.max_tokens),
     })
 }

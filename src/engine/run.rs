@@ -24,7 +24,8 @@ use super::throughput::metered;
 use super::watch::watch;
 use crate::config::Config;
 use crate::domain::{
-    AppendixFlush, Author, Dataset, Edit, GateScore, Origin, Phase, Skill, StepMemory, StepRef, Verdict,
+    AppendixFlush, Author, Dataset, Edit, GateScore, Origin, Phase, Skill, SkillFolder, StepMemory, StepRef,
+    Verdict,
 };
 use crate::env::Environment;
 use crate::env::batches::epoch_plan;
@@ -50,10 +51,14 @@ pub struct EngineParts {
     pub skill: Skill,
     /// Set when the run does not begin with that skill alone.
     pub origin: Option<Origin>,
+    /// What came with the skill when it was read from a folder.
+    pub folder: Option<SkillFolder>,
     pub data: Dataset,
     pub env: Arc<dyn Environment>,
     pub target: Arc<dyn ChatModel>,
     pub optimizer: Arc<dyn ChatModel>,
+    /// Set where the environment asks one.
+    pub judge: Option<Arc<dyn ChatModel>>,
     pub prompts: Prompts,
     /// What the models were built with and that may change under way.
     pub dials: Arc<Dials>,
@@ -168,18 +173,21 @@ async fn conduct(
     settings: Arc<Settings>,
     in_flight: Arc<InFlight>,
 ) -> Result<(), Stop> {
-    let EngineParts { name, config, config_json, config_hash, skill, origin, data, .. } = parts;
+    let EngineParts { name, config, config_json, config_hash, skill, origin, folder, data, .. } = parts;
     // The recorded beginning stands: keys that are safe to change on a resume may differ by now.
     let begun = parts.journal.recall(|event| match event {
-        Event::RunStarted { skill, plan, origin, .. } => Some((skill.clone(), plan.clone(), origin.clone())),
+        Event::RunStarted { skill, plan, origin, folder, .. } => {
+            Some((skill.clone(), plan.clone(), origin.clone(), folder.clone()))
+        }
         _ => None,
     });
-    let mut plan = run_plan(&config, &data, parts.target.label(), parts.optimizer.label());
+    let judge = parts.judge.as_ref().map_or("", |judge| judge.label());
+    let mut plan = run_plan(&config, &data, [parts.target.label(), parts.optimizer.label(), judge]);
     let fresh = begun.is_none();
     match begun {
-        Some((begun_with, planned, from)) => {
+        Some((begun_with, planned, from, carried)) => {
             plan.review = planned.review;
-            if begun_with != skill || planned != plan || from != origin {
+            if begun_with != skill || planned != plan || from != origin || carried != folder {
                 return Err(Stop::Failed(
                     "the seed skill, the data or a model changed since this run began; restore them or start a \
                      new run"
@@ -195,6 +203,7 @@ async fn conduct(
             config_hash,
             skill: skill.clone(),
             origin: origin.clone(),
+            folder,
             origins: parts.config_origins,
             plan: plan.clone(),
         })?,
@@ -208,6 +217,7 @@ async fn conduct(
         env: parts.env,
         target: parts.target,
         optimizer: parts.optimizer,
+        judge: parts.judge,
         prompts: parts.prompts,
         journal: parts.journal,
         steering,

@@ -92,7 +92,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Tagged<'_, A> {
 }
 
 /// Tags of all kinds of [`Event`] this version knows.
-const KINDS: [&str; 39] = [
+const KINDS: [&str; 40] = [
     "run_started",
     "phase_started",
     "rollout_finished",
@@ -128,6 +128,7 @@ const KINDS: [&str; 39] = [
     "retune_requested",
     "rollout_cancelled",
     "rollout_requeued",
+    "attempts_spent",
     "machine_sampled",
     "metric",
     "alert",

@@ -3,8 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
+
+/// How long a failed call waits for others to begin.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// An opened breaker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,17 +157,27 @@ impl Breaker {
             let opened = Opened { host: self.host.clone(), failures, error: error.to_owned() };
             self.opened.send_replace(Some(opened));
         }
-        // One failed call tells nothing of the host: it waits to see whether it is alone in it.
-        let decided = |state: &State| {
-            state.standing != Standing::Closed || state.answered > answered || state.undecided >= state.active
-        };
-        match self.wait(decided).await {
+        match self.decided(answered).await {
             Standing::Closed => Then::GiveUp,
             Standing::Abandoned => Then::Abandoned,
             Standing::Open => match self.pass().await {
                 Ok(()) => Then::Anew,
                 Err(Abandoned) => Then::Abandoned,
             },
+        }
+    }
+
+    /// One failed call tells nothing of the host: it waits for what the others under way come to, and a moment for
+    /// others to begin.
+    async fn decided(&self, answered: u64) -> Standing {
+        let told = |state: &State| state.standing != Standing::Closed || state.answered > answered;
+        let alone = |state: &State| state.undecided >= state.active;
+        loop {
+            self.wait(|state| told(state) || alone(state)).await;
+            let company = self.wait(|state| told(state) || !alone(state));
+            if tokio::time::timeout(MOMENT, company).await.is_err() || told(&self.state.borrow()) {
+                return self.state.borrow().standing;
+            }
         }
     }
 
@@ -226,7 +240,7 @@ mod tests {
         joined.into_iter().map(Result::unwrap).collect()
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn enough_failures_in_a_row_hold_all_of_them_until_it_is_closed() {
         let board = Breakers::default();
         let mut opened = board.attend();
@@ -248,7 +262,7 @@ mod tests {
         assert_eq!(results(fail(&breaker, 4, 5)).await, [Then::GiveUp; 4]);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn fewer_failures_are_failures_once_nobody_else_could_tell_more() {
         let board = Breakers::default();
         let _opened = board.attend();
@@ -272,7 +286,7 @@ mod tests {
         assert_eq!(breaker.pass().await, Err(Abandoned));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn an_answer_in_between_an_unattended_run_and_a_limit_of_zero_open_nothing() {
         let board = Breakers::default();
         let breaker = board.of("host");

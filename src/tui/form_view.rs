@@ -12,7 +12,7 @@ use super::services::Checked;
 use super::theme::Role;
 use crate::config::Key;
 use crate::domain::Role as ModelRole;
-use crate::plain::{count, tokens};
+use crate::plain::{count, dollars, tokens};
 use crate::text::{fit, sanitize_line};
 
 const LABEL: usize = 10;
@@ -223,6 +223,17 @@ fn plan(checked: &Checked) -> Vec<Vec<Span>> {
         }
     }
     out.push(tokens_line);
+    out.extend(checked.money.filter(|money| money.high > 0.0).map(|money| {
+        let usd = |amount: f64| dollars((amount * 1e9).round() as u64);
+        vec![
+            span(Role::Dim, "money: about "),
+            span(Role::Strong, usd(money.expected)),
+            span(
+                Role::Dim,
+                format!(", at least {}, at most {}, at list prices", usd(money.low), usd(money.high)),
+            ),
+        ]
+    }));
     out
 }
 

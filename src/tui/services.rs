@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::client::{Connection, Listing};
 use crate::domain::Retuned;
-use crate::optim::{Estimate, Experience};
+use crate::optim::{Estimate, Experience, Spread};
 use crate::telemetry::Board;
 
 /// A question; its answer comes as [`super::Msg::Told`].
@@ -96,6 +96,8 @@ pub struct Checked {
     pub estimate: Estimate,
     /// From earlier runs of the same environment.
     pub experience: Experience,
+    /// US dollars that it would take; `None`: no price of a model is known.
+    pub money: Option<Spread>,
     /// `budget.max_calls` and `budget.max_tokens`; 0: no limit.
     pub budget: (u64, u64),
 }

@@ -45,6 +45,16 @@ impl Task<'_> {
         command
     }
 
+    /// Runs to the end under changed settings; what the program said by its exit code.
+    pub fn exit_code(&self, name: &str, settings: &[&str]) -> Option<i32> {
+        let mut command = self.command(name);
+        for setting in settings {
+            command.args(["-o", setting]);
+        }
+        let mut host = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        host.wait().unwrap().code()
+    }
+
     /// Starts a run and kills it once `reached` has come to its end.
     pub fn interrupt(&self, name: &str, reached: impl FnOnce()) {
         let mut host = self.command(name).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

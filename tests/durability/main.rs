@@ -1,6 +1,7 @@
 //! Kill -9 at any instant: the resumed run ends in the same bytes, and no recorded call is made twice.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod budget;
 mod flight;
 mod host;
 #[path = "../support/lanterns.rs"]

@@ -5,8 +5,10 @@
 #[allow(dead_code)]
 mod scenario;
 
+mod budget;
 mod commands;
 mod outages;
+mod storm;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,15 +1,20 @@
 //! Servers that are down for a while: nothing is scored, a run stops before an outage is journaled, a resume asks again.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use planish::cli::run_setup::start_run;
+use planish::domain::Author;
 use planish::engine::RunService;
-use planish::event::{EndStatus, RunState, RunStatus};
+use planish::event::{AckResult, BREAKER_OPEN, Command, EndStatus, RunState, RunStatus};
 use planish::model::mock::{MockServer, Script};
 use planish::store::RunDir;
 use serde_json::{Value, json};
 
-use crate::scenario::{Scenario, fold, optimizer_script, target_script};
+use crate::scenario::{Scenario, engine_events, fold, optimizer_script, target_script};
 
-const NO_RETRY: &[&str] = &["model.max_retries=0"];
+/// A run that takes every fault as it comes.
+const NO_RETRY: &[&str] = &["model.max_retries=0", "model.breaker_failures=0"];
 
 /// A script that answers `down` to prompts that match `prompt`.
 fn partly_down(mut script: Value, prompt: &str) -> Value {
@@ -86,6 +91,83 @@ async fn an_optimizer_that_answers_no_analyst_stops_the_run_and_is_asked_again()
     assert!(why.contains("no analyst of step 1 answered"), "{why}");
     assert!(state.steps[0].analyses.is_empty());
     replaced(&mut scenario.optimizer, optimizer_script()).await;
+    let state = resumed(&scenario).await;
+    assert_eq!(state.best_score, Some(1.0), "{:?}", state.status);
+}
+
+fn author() -> Author {
+    Author("ann".into())
+}
+
+/// Waits until the run stands so.
+async fn stands(engine: &dyn RunService, wanted: impl Fn(&RunState) -> bool) -> RunState {
+    let (backlog, mut later) = engine.records(0);
+    let mut state = RunState::fold(backlog.iter().map(AsRef::as_ref));
+    while !wanted(&state) {
+        let record = tokio::time::timeout(Duration::from_secs(60), later.recv()).await.unwrap().unwrap();
+        state.apply(&record);
+    }
+    state
+}
+
+fn breaker_alert(state: &RunState) -> Option<&str> {
+    let line = state.logs.iter().find(|line| line.code.as_deref() == Some(BREAKER_OPEN))?;
+    Some(&line.message)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_is_down_pauses_the_run_and_nothing_is_lost_when_it_goes_on() {
+    let mut scenario = Scenario::new("").await;
+    scenario.complete("whole", &[]).await;
+    replaced(&mut scenario.target, partly_down(target_script(), ".")).await;
+    let engine: Arc<dyn RunService> =
+        scenario.start("one", &["model.max_retries=0", "model.breaker_failures=3"]).await;
+    let state = stands(engine.as_ref(), |state| breaker_alert(state).is_some()).await;
+    assert_eq!(state.status, RunStatus::Paused { by: Author("circuit breaker".into()) });
+    let told = breaker_alert(&state).unwrap();
+    for words in ["127.0.0.1 gave no reply to 3 calls in a row", "503", "press p", "planish ctl one resume"] {
+        assert!(told.contains(words), "{told}");
+    }
+    assert!(state.evals["baseline"].results.is_empty(), "nothing is scored, nothing is missing");
+    let count = scenario.target.count();
+    // Down still: it opens again.
+    assert_eq!(engine.steer(Command::Resume, author(), None).await.0, AckResult::Applied);
+    let seq = state.seq;
+    let alerts = |state: &RunState| {
+        state.logs.iter().filter(|line| line.code.as_deref() == Some(BREAKER_OPEN)).count()
+    };
+    let state = stands(engine.as_ref(), |state| alerts(state) == 2).await;
+    assert!(state.seq > seq && scenario.target.count() > count);
+    replaced(&mut scenario.target, target_script()).await;
+    assert_eq!(engine.steer(Command::Resume, author(), None).await.0, AckResult::Applied);
+    engine.ended().wait_for(|ended| *ended).await.unwrap();
+    let runs = scenario.path("runs");
+    let comparable = |name: &str| {
+        let mut events = engine_events(&runs.join(name));
+        events[0]["run_started"]["config"] = Value::Null;
+        events
+    };
+    assert_eq!(comparable("one"), comparable("whole"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_holds_can_be_cancelled_and_resumed() {
+    let mut scenario = Scenario::with(partly_down(target_script(), "."), optimizer_script(), "").await;
+    let engine: Arc<dyn RunService> =
+        scenario.start("one", &["model.max_retries=0", "model.breaker_failures=2"]).await;
+    stands(engine.as_ref(), |state| breaker_alert(state).is_some()).await;
+    assert_eq!(engine.steer(Command::Cancel, author(), None).await.0, AckResult::Applied);
+    let ended = async { engine.ended().wait_for(|ended| *ended).await.map(|_| ()) };
+    tokio::time::timeout(Duration::from_secs(60), ended).await.unwrap().unwrap();
+    let run = scenario.path("runs").join("one");
+    let state = fold(&run);
+    assert!(
+        matches!(state.status, RunStatus::Ended { status: EndStatus::Cancelled, .. }),
+        "{:?}",
+        state.status
+    );
+    drop(engine);
+    replaced(&mut scenario.target, target_script()).await;
     let state = resumed(&scenario).await;
     assert_eq!(state.best_score, Some(1.0), "{:?}", state.status);
 }

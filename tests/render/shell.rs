@@ -98,6 +98,7 @@ fn good(draft: &Draft) -> Told {
         warnings: vec!["configs/demo.toml:7: model.backend: has no effect".into()],
         estimate,
         experience: Experience::of([&usage, &usage]),
+        money: None,
         budget: (5_000, 0),
     };
     Told::Checked { draft: draft.clone(), result: Ok(Box::new(checked)) }

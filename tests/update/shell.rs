@@ -195,7 +195,14 @@ fn good(name: &str) -> Box<Checked> {
     let config = Config::default();
     let estimate = estimate(&config, Sizes { train: 80, val: 20, test: 20 });
     let experience = Experience::default();
-    Box::new(Checked { name: name.into(), warnings: Vec::new(), estimate, experience, budget: (0, 0) })
+    Box::new(Checked {
+        name: name.into(),
+        warnings: Vec::new(),
+        estimate,
+        experience,
+        money: None,
+        budget: (0, 0),
+    })
 }
 
 fn form() -> App {

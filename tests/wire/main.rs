@@ -6,5 +6,7 @@ mod dialects;
 mod faults;
 mod golden;
 mod golden_dialects;
+mod policy;
 mod stack;
 mod support;
+mod table;

@@ -86,6 +86,7 @@ impl<'a> Story<'a> {
             skill,
             plan: plan(run, selection.len(), test.len()),
             origin: Some(Origin::Imported(Imported { folder: run.folder.display().to_string(), steps })),
+            folder: None,
             origins: Default::default(),
         });
         for oddity in &run.oddities {
@@ -213,6 +214,7 @@ fn plan(run: &ForeignRun, val: usize, test: usize) -> RunPlan {
         test,
         target: settings.target.clone(),
         optimizer: settings.optimizer.clone(),
+        judge: String::new(),
         env: settings.env.clone(),
         review: ReviewMode::Auto,
     }

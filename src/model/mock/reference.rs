@@ -19,6 +19,11 @@ const SCRIPT: &[Key] = &[
     ("models", "[\"m\"]", "models that the server lists; else `mock`"),
     ("require_key", "{ value = \"k\" }", "the key a request must show, where its dialect has it"),
     ("refuse_params", "[\"seed\", \"generationConfig.seed\"]", "fields that are refused with status 400"),
+    (
+        "require_reasoning",
+        "true",
+        "refuse tool calls that come back without the thinking before them (give all calls some)",
+    ),
     ("rate_headers", "{ remaining_requests = 3, reset_ms = 1500 }", "rate limit told in every answer"),
     (
         "chaos",

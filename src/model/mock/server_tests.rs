@@ -364,6 +364,19 @@ async fn unknown_parameters_are_refused_by_name() {
 }
 
 #[tokio::test]
+async fn reasoning_is_asked_back_for() {
+    let script = Script { require_reasoning: true, ..Script::sequence(["in".into()]) };
+    let server = serve_script(script).await;
+    for (fields, want) in [("", 400), (r#", "reasoning_content": "hm""#, 200)] {
+        let call = r#"{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}"#;
+        let body = format!(r#"{{"messages": [{{"role": "assistant", "tool_calls": [{call}]{fields}}}]}}"#);
+        let response =
+            client().post(format!("{}/chat/completions", server.base_url())).body(body).send().await;
+        assert_eq!(response.unwrap().status(), want);
+    }
+}
+
+#[tokio::test]
 async fn rate_headers_have_the_names_of_the_dialect() {
     let rate = RateHeaders {
         limit_requests: Some(100),
@@ -428,6 +441,7 @@ async fn what_clients_look_at_beside_replies() {
     let anthropic = get("/v1/models", ("anthropic-version", "2023-06-01")).await;
     assert_eq!((&anthropic["data"][1]["type"], &anthropic["last_id"]), (&json!("model"), &json!("b")));
     assert_eq!(get("/v1beta/models?pageSize=9", none).await["models"][0]["name"], "models/a");
+    assert_eq!(get("/v1/models", ("x-goog-api-key", "k")).await["models"][1]["name"], "models/b");
     let unknown = client().get(format!("{}/v1/other", server.origin())).send().await.unwrap();
     assert_eq!(unknown.status(), 404);
     let post = async |path: &str| -> Value {
