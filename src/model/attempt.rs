@@ -10,6 +10,8 @@ use crate::domain::{ChatReply, ChatRequest, Delivery, Prompt, Usage};
 
 /// Tokens that a chat template may put around one message.
 const PER_MESSAGE: usize = 16;
+/// Tokens of the words around an output schema in a prompt.
+const PER_SCHEMA: usize = 128;
 /// Tokens of one image at most.
 const PER_IMAGE: usize = 4096;
 
@@ -57,7 +59,9 @@ pub fn request_bound(request: &ChatRequest) -> Usage {
         Prompt::Text(_) => (1, 0),
     };
     let tools: usize = request.asks.tools.iter().map(crate::domain::Tool::text_bytes).sum();
-    let prompt = request.prompt.text_bytes() + tools + messages * PER_MESSAGE + images * PER_IMAGE;
+    let output = request.asks.output.as_ref();
+    let schema = output.map_or(0, |output| output.schema.to_string().len() + output.name.len() + PER_SCHEMA);
+    let prompt = request.prompt.text_bytes() + tools + schema + messages * PER_MESSAGE + images * PER_IMAGE;
     Usage {
         calls: 1,
         prompt_tokens: prompt as u64,

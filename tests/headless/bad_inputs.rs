@@ -139,3 +139,23 @@ async fn usage_errors_exit_with_2_and_help_with_0() {
     assert_eq!(place.planish(&["--version"]).out.trim(), concat!("planish ", env!("CARGO_PKG_VERSION")));
     let _: Vec<Value> = place.planish(&["schema", "--json"]).json();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_table_of_dialects_is_told_with_a_file_over_it() {
+    let place = Place::new().await;
+    let told = place.planish(&["schema", "dialects"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert!(told.out.contains("# token_field: ") && told.out.contains("name = \"anthropic\""), "{told:?}");
+    let file = place.path("mine.toml");
+    place.write("mine.toml", "[[dialect]]\nname = \"mine\"\nlike = \"vllm\"\n");
+    let with = ["schema", "dialects", "--json", "--with", file.to_str().unwrap()];
+    let rows: Vec<Value> = place.planish(&with).json();
+    assert_eq!(
+        rows.last().map(|row| (&row["name"], &row["thinking"])),
+        Some((&"mine".into(), &"qwen_kwargs".into()))
+    );
+    place.write("mine.toml", "[[dialect]]\nname = \"mine\"\ncolour = 1\n");
+    let refused = place.planish(&with);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("mine.toml line 3: unknown key \"colour\""), "{refused:?}");
+}
