@@ -4,6 +4,7 @@
 mod bad_inputs;
 mod comparisons;
 mod foreign;
+mod estimates;
 mod evals;
 mod imports;
 mod listings;
