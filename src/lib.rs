@@ -8,6 +8,7 @@ pub mod text;
 pub mod config;
 pub mod event;
 pub mod store;
+pub mod skill;
 pub mod model;
 pub mod env;
 pub mod optim;

@@ -38,6 +38,7 @@ pub fn records(n: usize) -> Vec<Record> {
         config_hash: fingerprint(["config"]),
         skill: skill.clone(),
         origin: None,
+        folder: None,
         origins: Default::default(),
         plan,
     };

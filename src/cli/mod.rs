@@ -34,8 +34,10 @@ mod run;
 pub mod run_setup;
 mod screen;
 mod schema;
+mod seed;
 mod services;
 mod settled;
+mod skill;
 
 use std::process::ExitCode;
 
@@ -84,6 +86,8 @@ enum Command {
     Compare(compare::Args),
     /// What a run would take: calls, tokens and money by stage, before anything is spent
     Estimate(estimate::Args),
+    /// Check skill folders, and put skills where coding agents look
+    Skill(skill::Args),
     /// Check that this machine has what planish needs
     Doctor(doctor::Args),
     /// Print every configuration key with its type, default and meaning
@@ -123,6 +127,7 @@ pub fn main() -> ExitCode {
         Command::Estimate(args) => block_on(estimate::run(args)),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Skill(args) => skill::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),
         Command::Keys(args) => keys::run(&args),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
+use super::seed::{Seed, read_skill};
 use super::settled::{Began, as_retuned, read_origins};
 use super::{output, prompts};
 use crate::config::{ChangedKey, Config, changed_keys};
@@ -35,8 +36,12 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     let task = Task::open(&config, Some(run_dir.path()))?;
     let opened = JournalFile::open(run_dir, &lock)?;
     let origin = origin(run_dir, &opened.records)?;
-    let skill = match &origin {
-        Some(Origin::Continued(continued)) => continued.initial.clone(),
+    let state = RunState::fold(&opened.records);
+    let info = state.info.as_ref();
+    let seed = match &origin {
+        Some(Origin::Continued(continued)) => {
+            Seed::continuing(continued.initial.clone(), run_dir, &config, info)?
+        }
         Some(Origin::Imported(imported)) => {
             bail!(
                 "{} was imported and cannot go on in place; `planish resume --from {}` continues it as a new run",
@@ -44,9 +49,8 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
                 imported.folder
             )
         }
-        None => seed_skill(&config)?,
+        None => Seed::of(run_dir, &config, info)?,
     };
-    let state = RunState::fold(&opened.records);
     let began = Began::of(&state)?;
     let (config, changed, behind) = match &began {
         Some(began) => {
@@ -80,6 +84,9 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     if let Some(message) = pause_ended(&state) {
         record(&journal, Event::Log { level: LogLevel::Warn, message })?;
     }
+    for message in seed.warnings {
+        record(&journal, Event::Log { level: LogLevel::Warn, message })?;
+    }
     if opened.torn_bytes > 0 {
         let message = format!("cut a torn last line of {} bytes off the journal", opened.torn_bytes);
         record(&journal, Event::Log { level: LogLevel::Warn, message })?;
@@ -99,8 +106,9 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         config_json,
         config_origins: read_origins(run_dir)?,
         config,
-        skill,
+        skill: seed.skill,
         origin,
+        folder: seed.folder,
         data: task.data,
         env: task.environment,
         prompts,
@@ -134,13 +142,6 @@ fn origin(run_dir: &RunDir, records: &[Record]) -> Result<Option<Origin>> {
     }
 }
 
-fn seed_skill(config: &Config) -> Result<Skill> {
-    Ok(match config.env.skill_init.as_str() {
-        "" => Skill::new(""),
-        path => Skill::new(read_skill(Path::new(path))?),
-    })
-}
-
 /// The part of a plan that no foreign run has done.
 fn what_is_left(plan: &RunPlan, origin: Option<&Origin>) -> RunPlan {
     let Some(Origin::Continued(continued)) = origin else { return plan.clone() };
@@ -159,7 +160,8 @@ fn what_is_left(plan: &RunPlan, origin: Option<&Origin>) -> RunPlan {
 pub fn continuation(foreign: &ForeignRun, config: &Config, keep_scores: bool) -> Result<Continuation> {
     let task = Task::open(config, None)?;
     let plan = run_plan(config, &task.data, "", "");
-    let seed = seed_skill(config).ok().filter(|_| !config.env.skill_init.is_empty());
+    let named = Path::new(&config.env.skill_init);
+    let seed = (named != Path::new("")).then(|| read_skill(named).ok()).flatten().map(Skill::new);
     Ok(crate::engine::continuation(
         foreign,
         &Successor {
@@ -235,16 +237,6 @@ fn unanswered(journal: &Arc<Journal>) -> UnansweredSink {
         };
         matches!(journal.outside(spent), Ok((_, None)))
     })
-}
-
-/// Reads a skill document; CRLF becomes LF.
-///
-/// # Errors
-/// A file that is missing or not UTF-8.
-pub fn read_skill(path: &Path) -> Result<String> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read the skill {}", path.display()))?;
-    Ok(text.replace("\r\n", "\n"))
 }
 
 /// A run that is resumed goes on, also where it was paused when its host went.

@@ -10,6 +10,8 @@ use super::benchmarks::{BENCHMARK_ROWS, Benchmark};
 pub enum Expect {
     File,
     Folder,
+    /// A Markdown file, or a folder with `SKILL.md`.
+    Skill,
     /// A file or folder, or a `demo:…` name that is no path.
     DataOrDemo,
     /// Nothing yet: it is written.
@@ -50,6 +52,7 @@ impl Kind {
             Kind::Number { .. } => "number",
             Kind::Text => "text",
             Kind::Path(Expect::File) => "file",
+            Kind::Path(Expect::Skill) => "file or skill folder",
             Kind::Path(Expect::Folder) => "folder",
             Kind::Path(Expect::DataOrDemo) => "file or demo:NAME",
             Kind::Path(Expect::Output) => "folder to be written",
@@ -494,8 +497,8 @@ static SECTIONS: &[&[Key]] = &[
         key("env.kind", Kind::Choice(&["qa"]), "Environment."),
         key(
             "env.skill_init",
-            Kind::Path(Expect::File),
-            "Markdown file of the seed skill; empty: start from the empty skill.",
+            Kind::Path(Expect::Skill),
+            "Markdown file of the seed skill, or a skill folder whose SKILL.md body is it; empty: start from the empty skill.",
         ),
         key(
             "env.split_mode",

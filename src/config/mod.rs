@@ -27,7 +27,7 @@ mod load_tests;
 mod names_tests;
 
 pub use aliases::{by_flat_name, canonical_word, flat_name, secret_variable};
-pub use backends::{Backend, BackendLabel, Effort};
+pub use backends::{Backend, BackendLabel, CodexApproval, CodexSandbox, CursorSandbox, Effort};
 pub use benchmarks::{Benchmark, BenchmarkConfig};
 pub use change::{ChangedKey, changed_keys, with_changes};
 pub use error::{ConfigError, ConfigErrors, Origin, Place};

@@ -304,6 +304,9 @@ impl Rules<'_> {
             let path = Path::new(&text);
             let (wanted, there) = match key.kind {
                 Kind::Path(Expect::File) => ("file", path.is_file()),
+                Kind::Path(Expect::Skill) => {
+                    ("file or skill folder", path.is_file() || path.join("SKILL.md").is_file())
+                }
                 Kind::Path(Expect::Folder) | Kind::Folders => ("folder", path.is_dir()),
                 Kind::Path(Expect::DataOrDemo) if self.config.env.benchmark.name == Benchmark::None => {
                     ("file", text.starts_with(DEMO) || path.is_file())

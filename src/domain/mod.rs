@@ -52,7 +52,7 @@ pub use record::{ApplySummary, BatchRecord, StepRecord, StepRef};
 pub use review::{Author, Decision, ReviewClose, ReviewComment, ReviewMode, TimeoutPolicy};
 pub use rollout::{Rollout, Score};
 pub use shared_text::SharedText;
-pub use skill::{Skill, skill_hash};
+pub use skill::{CarriedFile, Skill, SkillFolder, skill_hash};
 pub use steer::{Retuned, Ruling};
 pub use turn::Turn;
 pub use update::{

@@ -18,6 +18,28 @@ impl Skill {
     }
 }
 
+/// What came with a skill that was read from a folder, besides its body. None of it is optimised.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillFolder {
+    /// What stands between the `---` lines of its document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub front_matter: Option<String>,
+    /// The other files, by path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<CarriedFile>,
+}
+
+/// A file of a skill folder, as it was when the run began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedFile {
+    pub path: String,
+    pub bytes: u64,
+    /// 64 hex digits.
+    pub sha256: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub executable: bool,
+}
+
 /// First 16 hex digits of SHA-256 of the UTF-8 text (SkillOpt's skill hash).
 pub fn skill_hash(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes())[..8])

@@ -7,8 +7,13 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Turn {
-    /// A tool call and what it gave back.
-    ToolCall { cmd: String, obs: String },
+    /// A tool call and what it gave back; with the exit code where the program that made the call tells it.
+    ToolCall {
+        cmd: String,
+        obs: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<i32>,
+    },
     /// A step of an episodic environment.
     Step {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,6 +30,11 @@ pub enum Turn {
 }
 
 impl Turn {
+    /// A tool call of which no exit code is known.
+    pub fn tool(cmd: impl Into<String>, obs: impl Into<String>) -> Self {
+        Self::ToolCall { cmd: cmd.into(), obs: obs.into(), exit: None }
+    }
+
     /// A row of SkillOpt's `conversation.json`, its texts after `cut`. Whatever is no known kind of row is a message.
     pub fn of_row(row: &Value, cut: impl Fn(String) -> String) -> Self {
         let text = |key: &str| match row.get(key) {
@@ -37,7 +47,7 @@ impl Turn {
             return message("agent", cut(row.as_str().map_or_else(|| row.to_string(), str::to_owned)));
         }
         if text("type") == "tool_call" {
-            return Self::ToolCall { cmd: text("cmd"), obs: text("obs") };
+            return Self::tool(text("cmd"), text("obs"));
         }
         if row.get("action").is_some() && row.get("env_feedback").is_some() {
             return Self::Step {

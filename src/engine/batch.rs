@@ -250,9 +250,7 @@ mod tests {
 
     #[test]
     fn a_probe_of_a_trace_shows_it_up_to_its_step() {
-        let trace: Vec<Turn> = ["one", "two", "three"]
-            .map(|text| Turn::ToolCall { cmd: text.into(), obs: String::new() })
-            .into();
+        let trace: Vec<Turn> = ["one", "two", "three"].map(|text| Turn::tool(text, "")).into();
         let probe = |step| DeepProbe {
             probe_instruction: "Say why.".into(),
             probe_after_step: step,

@@ -24,7 +24,8 @@ use super::throughput::metered;
 use super::watch::watch;
 use crate::config::Config;
 use crate::domain::{
-    AppendixFlush, Author, Dataset, Edit, GateScore, Origin, Phase, Skill, StepMemory, StepRef, Verdict,
+    AppendixFlush, Author, Dataset, Edit, GateScore, Origin, Phase, Skill, SkillFolder, StepMemory, StepRef,
+    Verdict,
 };
 use crate::env::Environment;
 use crate::env::batches::epoch_plan;
@@ -50,6 +51,8 @@ pub struct EngineParts {
     pub skill: Skill,
     /// Set when the run does not begin with that skill alone.
     pub origin: Option<Origin>,
+    /// What came with the skill when it was read from a folder.
+    pub folder: Option<SkillFolder>,
     pub data: Dataset,
     pub env: Arc<dyn Environment>,
     pub target: Arc<dyn ChatModel>,
@@ -168,18 +171,20 @@ async fn conduct(
     settings: Arc<Settings>,
     in_flight: Arc<InFlight>,
 ) -> Result<(), Stop> {
-    let EngineParts { name, config, config_json, config_hash, skill, origin, data, .. } = parts;
+    let EngineParts { name, config, config_json, config_hash, skill, origin, folder, data, .. } = parts;
     // The recorded beginning stands: keys that are safe to change on a resume may differ by now.
     let begun = parts.journal.recall(|event| match event {
-        Event::RunStarted { skill, plan, origin, .. } => Some((skill.clone(), plan.clone(), origin.clone())),
+        Event::RunStarted { skill, plan, origin, folder, .. } => {
+            Some((skill.clone(), plan.clone(), origin.clone(), folder.clone()))
+        }
         _ => None,
     });
     let mut plan = run_plan(&config, &data, parts.target.label(), parts.optimizer.label());
     let fresh = begun.is_none();
     match begun {
-        Some((begun_with, planned, from)) => {
+        Some((begun_with, planned, from, carried)) => {
             plan.review = planned.review;
-            if begun_with != skill || planned != plan || from != origin {
+            if begun_with != skill || planned != plan || from != origin || carried != folder {
                 return Err(Stop::Failed(
                     "the seed skill, the data or a model changed since this run began; restore them or start a \
                      new run"
@@ -195,6 +200,7 @@ async fn conduct(
             config_hash,
             skill: skill.clone(),
             origin: origin.clone(),
+            folder,
             origins: parts.config_origins,
             plan: plan.clone(),
         })?,

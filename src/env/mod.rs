@@ -8,6 +8,7 @@ mod answer;
 mod choice;
 mod demo;
 mod error;
+mod leaks;
 mod passages;
 mod qa;
 mod rows;
@@ -22,6 +23,7 @@ use crate::model::{ChatModel, LiveSink, ModelError};
 
 pub use answer::Extraction;
 pub use error::{DataError, Place};
+pub use leaks::{HeldOutTexts, Leak};
 pub use passages::leading_passages;
 pub use qa::QaEnv;
 pub use rows::read_rows;

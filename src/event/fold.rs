@@ -59,13 +59,25 @@ impl RunState {
 
     fn apply_event(&mut self, event: &Event, now: u64) {
         match event {
-            Event::RunStarted { run, seed, config, config_hash, skill, plan, origin, origins, .. } => {
+            Event::RunStarted {
+                run,
+                seed,
+                config,
+                config_hash,
+                skill,
+                plan,
+                origin,
+                folder,
+                origins,
+                ..
+            } => {
                 self.info = Some(RunInfo {
                     name: run.clone(),
                     seed: *seed,
                     config_hash: config_hash.clone(),
                     plan: plan.clone(),
                     origin: origin.clone(),
+                    folder: folder.clone(),
                     started_at: now,
                     update_mode: update_mode(config),
                     origins: origins.clone(),

@@ -8,7 +8,7 @@ use super::{EvalPurpose, ItemResult, TestOutcome};
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditReport, EffectKey, EpochStage, FailureNote, GateDecision,
     GateScore, MachineSample, Origin, Patch, Phase, Retuned, ReviewClose, ReviewComment, ReviewMode, Rewrite,
-    Role, Ruling, Skill, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
+    Role, Ruling, Skill, SkillFolder, SourceType, StepRecord, StepRef, TimeoutPolicy, Usage,
 };
 
 /// What is known before the first step.
@@ -78,6 +78,9 @@ pub enum Event {
         /// Set when the run did not begin with that skill alone.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<Origin>,
+        /// Set when the skill was read from a folder.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        folder: Option<SkillFolder>,
         /// Where each setting of the configuration came from, by key; empty in older journals.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         origins: BTreeMap<String, String>,

@@ -11,8 +11,8 @@ use super::{
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditOp, EditReport, EpochStage, FailureNote, GateDecision,
     GateScore, LrDecision, Origin, Patch, Phase, ProbeAnswer, Retuned, ReviewClose, ReviewComment,
-    ReviewMode, Rewrite, Skill, SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy, UpdateMode, Usage,
-    skill_hash,
+    ReviewMode, Rewrite, Skill, SkillFolder, SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy,
+    UpdateMode, Usage, skill_hash,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub struct RunInfo {
     pub plan: RunPlan,
     #[serde(default)]
     pub origin: Option<Origin>,
+    /// What came with the skill when it was read from a folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<SkillFolder>,
     /// Unix milliseconds of `run_started`.
     pub started_at: u64,
     #[serde(default)]

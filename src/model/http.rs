@@ -4,38 +4,41 @@
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Client, Response, Url};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, Response};
 use secrecy::ExposeSecret;
+use serde_json::{Map, Value};
 
 use super::LiveSink;
-use super::attempt::{Endpoint, Fault};
-use super::completion::{Piece, request_body};
-use super::dialect::Dialect;
+use super::address::{Address, authorization, header, operation_url};
+use super::attempt::{Endpoint, Fault, FaultKind};
+use super::dialect::{AuthStyle, Dialect, Paths};
 use super::dials::Dials;
-use super::login::Login;
+use super::error_body::ErrorBody;
+use super::label::label;
+use super::lessons::{Lesson, Lessons, Refusal, Taught};
+use super::login::{ApiKey, Login};
 use super::rates::RateHint;
+use super::receive::{answer, describe, error_body};
 use super::redact::Redactor;
-use super::retry::{judge_answer, status_in_error};
-use super::sse::SseReader;
+use super::retry::judge_error;
+use super::rungs::rung;
+use super::verdict::reply;
+use super::wire::{Call, Outgoing, Reader, ThinkingError, ThinkingMode, check_thinking, outgoing};
 use crate::config::Effort;
-use crate::domain::{ChatReply, ChatRequest, FinishReason, Usage, fingerprint};
+use crate::domain::{ChatReply, ChatRequest, Rung, fingerprint};
 use crate::event::Live;
 
-/// Largest body, event or reply text that is read.
-pub const MAX_REPLY_BYTES: usize = 8 << 20;
-/// Largest error body that is read.
-const MAX_ERROR_BYTES: usize = 64 << 10;
 const REQUEST_ID_HEADERS: [&str; 4] = ["x-request-id", "request-id", "x-ms-request-id", "apim-request-id"];
 
 /// One server, one model.
 #[derive(Clone)]
 pub struct HttpSettings {
     pub dialect: Dialect,
-    /// Up to and including `/v1`.
+    /// Up to and including `/v1`; for Azure the address of the resource.
     pub base_url: String,
+    /// For Azure the name of the deployment.
     pub model: String,
     pub login: Login,
     pub stream: bool,
@@ -43,7 +46,56 @@ pub struct HttpSettings {
     pub effort: Effort,
     /// The same where a whole skill is rewritten; not set: as everywhere.
     pub rewrite_effort: Effort,
+    pub thinking: ThinkingMode,
+    /// Most tokens of thinking.
+    pub thinking_budget: Option<u32>,
+    /// Further fields of every body; they win over everything else.
+    pub extra_body: Map<String, Value>,
+    pub extra_headers: Vec<(String, String)>,
+    /// Azure's `api-version`; empty: the dialect's.
+    pub api_version: String,
     pub connect_timeout: Duration,
+    /// What servers refused so far; to be shared by all roles.
+    pub lessons: Lessons,
+}
+
+impl HttpSettings {
+    /// With nothing said about thinking, no additions, streaming.
+    pub fn new(
+        dialect: Dialect,
+        base_url: impl Into<String>,
+        model: impl Into<String>,
+        login: Login,
+    ) -> Self {
+        Self {
+            dialect,
+            base_url: base_url.into(),
+            model: model.into(),
+            login,
+            stream: true,
+            effort: Effort::NotSent,
+            rewrite_effort: Effort::NotSent,
+            thinking: ThinkingMode::ServerDefault,
+            thinking_budget: None,
+            extra_body: Map::new(),
+            extra_headers: Vec::new(),
+            api_version: String::new(),
+            connect_timeout: Duration::from_secs(10),
+            lessons: Lessons::default(),
+        }
+    }
+
+    pub(super) fn api_version(&self) -> &str {
+        if self.api_version.is_empty() { &self.dialect.api_version } else { &self.api_version }
+    }
+
+    /// The effort of calls of one stage.
+    fn effort_in(&self, stage: &str) -> Effort {
+        match (stage, self.rewrite_effort) {
+            ("rewrite", effort) if effort != Effort::NotSent => effort,
+            _ => self.effort,
+        }
+    }
 }
 
 /// Why a client cannot be built.
@@ -56,9 +108,19 @@ pub enum HttpSetupError {
     )]
     KeyOverPlainHttp { origin: String, host: String },
     #[error(
+        "refusing to send a token of {origin} to {host}: such tokens go to https addresses of Azure only; use a key"
+    )]
+    TokenOutsideAzure { origin: String, host: String },
+    #[error(
         "the key from {origin} holds characters that no HTTP header may hold; check for line ends or spaces"
     )]
     BadKey { origin: String },
+    #[error("\"{name}\" is no header that may be set by hand; keys belong into api_key_env or api_key_file")]
+    BadHeader { name: String },
+    #[error("dialect {dialect} needs an api_version, for example 2024-12-01-preview")]
+    NoApiVersion { dialect: String },
+    #[error(transparent)]
+    Thinking(#[from] ThinkingError),
     #[error("cannot build the HTTP client: {why}")]
     Client { why: String },
 }
@@ -67,8 +129,6 @@ pub enum HttpSetupError {
 pub struct HttpEndpoint {
     client: Client,
     settings: HttpSettings,
-    /// Base URL without a trailing slash.
-    base: String,
     host: String,
     label: String,
     redactor: Arc<Redactor>,
@@ -81,157 +141,158 @@ impl HttpEndpoint {
     /// Takes its time limits from `dials`, which others may turn.
     ///
     /// # Errors
-    /// The address is unusable, or the key would travel in the clear.
+    /// The address is unusable, a secret would travel where it must not, or the dialect has no words for a setting.
     pub fn new(
         settings: HttpSettings,
         redactor: Arc<Redactor>,
         dials: Arc<Dials>,
     ) -> Result<Self, HttpSetupError> {
         let address = Address::parse(&settings.base_url)?;
-        let mut headers = HeaderMap::new();
-        if let Login::Key(key) = &settings.login {
-            if !address.encrypted && !address.loopback {
-                let origin = key.origin.clone();
-                return Err(HttpSetupError::KeyOverPlainHttp { origin, host: address.host });
-            }
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", key.secret.expose_secret()))
-                .map_err(|_| HttpSetupError::BadKey { origin: key.origin.clone() })?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
+        let dialect = &settings.dialect;
+        for effort in [settings.effort, settings.rewrite_effort] {
+            check_thinking(dialect, effort, settings.thinking, settings.thinking_budget)?;
         }
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if dialect.paths == Paths::AzureDated && settings.api_version().is_empty() {
+            return Err(HttpSetupError::NoApiVersion { dialect: dialect.name.clone() });
+        }
+        let headers = default_headers(&settings, &address)?;
         let client = build_client(&address, headers, settings.connect_timeout)?;
-        let mut label = format!("openai_chat {} {}", address.shown, settings.model);
-        for (name, effort) in [("effort", settings.effort), ("rewrite effort", settings.rewrite_effort)] {
-            if effort != Effort::NotSent {
-                label.push_str(&format!(", {name} {}", effort.word()));
-            }
-        }
-        let base = settings.base_url.trim_end_matches('/').to_owned();
+        let label = label(&settings, &address.shown);
         let rates = Mutex::new(None);
-        Ok(Self { client, settings, base, host: address.host, label, redactor, dials, rates })
+        Ok(Self { client, settings, host: address.host, label, redactor, dials, rates })
     }
 
     async fn send(&self, request: &ChatRequest, live: &LiveSink) -> Result<ChatReply, Fault> {
         let started = Instant::now();
         let settings = &self.settings;
-        let effort = match (request.stage.as_str(), settings.rewrite_effort) {
-            ("rewrite", effort) if effort != Effort::NotSent => effort,
-            _ => settings.effort,
-        };
-        let token_field = settings.dialect.token_field.name();
-        let (endpoint, body) = request_body(request, &settings.model, token_field, settings.stream, effort);
-        let url = format!("{}/{endpoint}", self.base);
-        let accept = if settings.stream { "text/event-stream" } else { "application/json" };
-        let response = self.client.post(url).header(ACCEPT, accept).body(body.to_string()).send().await;
-        let response = response.map_err(|error| {
-            let fault = Fault::temporary(describe(&error));
-            if error.is_connect() { fault.unbilled() } else { fault }
-        })?;
-        let status = response.status().as_u16();
+        let lesson = settings.lessons.of(&self.host, &settings.model);
+        let rung = rung(&settings.dialect, &request.asks, lesson.highest_rung);
+        let body = self.outgoing(request, rung, &lesson)?;
+        let response = self.post(&body).await?;
+        let silence = self.dials.get().read_timeout;
         let headers = response.headers().clone();
         if let Some(hint) = RateHint::read(&headers, SystemTime::now()) {
             *self.rates.lock().unwrap_or_else(PoisonError::into_inner) = Some(hint);
         }
+        let status = response.status().as_u16();
         if status != 200 {
-            let body = self.read_body(response, MAX_ERROR_BYTES, true).await.unwrap_or_default();
-            return Err(judge_answer(status, &headers, &body, SystemTime::now()));
+            let body = (body.body, error_body(response, silence).await);
+            return Err(self.refusal(status, &headers, &body.0, rung, &body.1));
         }
-        let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let piece = if kind.starts_with("text/event-stream") {
-            self.read_stream(response, &headers, &request.path, live).await?
-        } else {
-            let body = self.read_body(response, MAX_REPLY_BYTES, false).await?;
-            let piece = read_piece(&String::from_utf8_lossy(&body), &headers)?;
-            if !piece.text.is_empty() {
-                live(Live::CallDelta { path: request.path.clone(), text: piece.text.clone() });
-            }
-            piece
-        };
-        let finish = piece.finish.unwrap_or(FinishReason::Other);
-        if piece.text.trim().is_empty() {
-            return Err(empty_reply(finish));
-        }
+        let mut hear = |text| live(Live::CallDelta { path: request.path.clone(), text });
+        let answer = answer(response, Reader::new(&settings.dialect), silence, &mut hear).await?;
         let request_id = REQUEST_ID_HEADERS.iter().find_map(|name| headers.get(*name)?.to_str().ok());
-        let usage = piece.usage.unwrap_or(Usage { calls: 1, ..Usage::default() });
         let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(ChatReply {
-            request_id: request_id.map(|id| self.redactor.redact(id)),
-            ..ChatReply::of_text(piece.text, finish, usage, ms)
+        let reply = reply(answer, rung, request.asks.output.as_ref(), ms)?;
+        Ok(ChatReply { request_id: request_id.map(|id| self.redactor.redact(id)), ..reply })
+    }
+
+    /// The request as this server takes it.
+    fn outgoing(
+        &self,
+        request: &ChatRequest,
+        rung: Option<Rung>,
+        lesson: &Lesson,
+    ) -> Result<Outgoing, Fault> {
+        let settings = &self.settings;
+        let call = Call {
+            request,
+            dialect: &settings.dialect,
+            model: &settings.model,
+            stream: settings.stream,
+            effort: settings.effort_in(&request.stage),
+            thinking: settings.thinking,
+            thinking_budget: settings.thinking_budget,
+            rung,
+        };
+        let mut outgoing = outgoing(&call).map_err(|why| Fault::refused(NOT_SENT, why.to_string()))?;
+        for name in &outgoing.left_out {
+            let (dialect, model) = (&settings.dialect.name, &settings.model);
+            let text =
+                format!("dialect {dialect} has no `{name}`; it is not sent to {model} at {}", self.host);
+            settings.lessons.tell(&self.host, model, text);
+        }
+        lesson.apply(&mut outgoing.body);
+        merge(&mut outgoing.body, &settings.dialect.extra_body);
+        merge(&mut outgoing.body, &settings.extra_body);
+        Ok(outgoing)
+    }
+
+    async fn post(&self, outgoing: &Outgoing) -> Result<Response, Fault> {
+        let settings = &self.settings;
+        let version = settings.api_version();
+        let url = operation_url(
+            &settings.dialect,
+            &settings.base_url,
+            &settings.model,
+            version,
+            outgoing.operation,
+        );
+        let accept = if settings.stream { "text/event-stream" } else { "application/json" };
+        let body = serde_json::to_string(&outgoing.body)
+            .map_err(|error| Fault::refused(NOT_SENT, format!("the request cannot be written: {error}")))?;
+        let mut call = self.client.post(url).header(ACCEPT, accept).body(body);
+        if let Login::Token(source) = &settings.login {
+            let denied = |why| Fault::new(FaultKind::Authentication, why);
+            let token = source.token().await.map_err(denied)?;
+            let (name, value) = authorization(AuthStyle::Bearer, token.expose_secret(), source.origin())
+                .map_err(|error| Fault::new(FaultKind::Authentication, error.to_string()))?;
+            call = call.header(name, value);
+        }
+        call.send().await.map_err(|error| {
+            let fault = Fault::temporary(describe(&error));
+            if error.is_connect() { fault.unbilled() } else { fault }
         })
     }
 
-    /// Reads a whole body. `cut`: what is over the limit is dropped, else it is an error.
-    async fn read_body(&self, response: Response, limit: usize, cut: bool) -> Result<Vec<u8>, Fault> {
-        let mut stream = response.bytes_stream();
-        let mut body = Vec::new();
-        while let Some(chunk) = self.next_chunk(&mut stream).await? {
-            body.extend_from_slice(&chunk);
-            if body.len() > limit {
-                if cut {
-                    body.truncate(limit);
-                    return Ok(body);
-                }
-                return Err(too_large());
-            }
-        }
-        Ok(body)
-    }
-
-    /// Reads an event stream to its end; text goes to `live` as it comes.
-    async fn read_stream(
+    /// Judges an answer with an error status, and learns from it.
+    fn refusal(
         &self,
-        response: Response,
+        status: u16,
         headers: &HeaderMap,
-        path: &str,
-        live: &LiveSink,
-    ) -> Result<Piece, Fault> {
-        let mut stream = response.bytes_stream();
-        let mut reader = SseReader::default();
-        let mut whole = Piece::default();
-        loop {
-            let chunk = self.next_chunk(&mut stream).await?;
-            let events = match &chunk {
-                Some(bytes) => reader.push(bytes, MAX_REPLY_BYTES).map_err(|_| too_large())?,
-                None => reader.finish().into_iter().collect(),
-            };
-            for event in &events {
-                if event.trim() == "[DONE]" {
-                    whole.finish = whole.finish.or(Some(FinishReason::Other));
-                    return Ok(whole);
-                }
-                let piece = read_piece(event, headers)?;
-                if !piece.text.is_empty() {
-                    whole.text.push_str(&piece.text);
-                    if whole.text.len() > MAX_REPLY_BYTES {
-                        return Err(too_large());
-                    }
-                    live(Live::CallDelta { path: path.to_owned(), text: piece.text });
-                }
-                whole.finish = piece.finish.or(whole.finish);
-                whole.usage = piece.usage.or(whole.usage);
-            }
-            if chunk.is_none() {
-                // Without `[DONE]` or a finish reason nobody can tell a short reply from a cut one.
-                return match whole.finish {
-                    Some(_) => Ok(whole),
-                    None => Err(Fault::temporary("the stream ended in the middle of the reply")),
-                };
-            }
+        sent: &Map<String, Value>,
+        rung: Option<Rung>,
+        body: &[u8],
+    ) -> Fault {
+        let settings = &self.settings;
+        let error = ErrorBody::read(body);
+        let fault = judge_error(status, headers, error.clone(), SystemTime::now());
+        let teaches = matches!(status, 400 | 422) && matches!(fault.kind, FaultKind::Refused { .. });
+        if !teaches || error.codes.iter().any(|code| code == "context_length_exceeded") {
+            return fault;
+        }
+        let by_hand: Vec<&str> = settings
+            .extra_body
+            .keys()
+            .chain(settings.dialect.extra_body.keys())
+            .map(String::as_str)
+            .collect();
+        let refusal = Refusal {
+            host: &self.host,
+            model: &settings.model,
+            body: sent,
+            rung,
+            by_hand: &by_hand,
+            thinking_asked: settings.thinking != ThinkingMode::ServerDefault,
+        };
+        match settings.lessons.learn(&refusal, &error) {
+            Taught::Nothing => fault,
+            Taught::Learned(text) => Fault::new(FaultKind::Learned, text),
+            Taught::Needed(text) => Fault::refused(status, text),
         }
     }
+}
 
-    async fn next_chunk<S, B>(&self, stream: &mut S) -> Result<Option<B>, Fault>
-    where
-        S: futures_util::Stream<Item = reqwest::Result<B>> + Unpin,
-    {
-        let silence = self.dials.get().read_timeout;
-        match tokio::time::timeout(silence, stream.next()).await {
-            Ok(Some(Ok(chunk))) => Ok(Some(chunk)),
-            Ok(Some(Err(error))) => Err(Fault::temporary(describe(&error))),
-            Ok(None) => Ok(None),
-            Err(_) => {
-                Err(Fault::temporary(format!("silence of {} s inside the reply", silence.as_secs_f64())))
+/// Stands for the status of a call that was never made.
+const NOT_SENT: u16 = 0;
+
+/// Puts fields over others; objects are merged.
+fn merge(body: &mut Map<String, Value>, over: &Map<String, Value>) {
+    for (name, value) in over {
+        match (body.get_mut(name), value) {
+            (Some(Value::Object(known)), Value::Object(more)) => merge(known, more),
+            (Some(_) | None, _) => {
+                body.insert(name.clone(), value.clone());
             }
         }
     }
@@ -256,9 +317,9 @@ impl Endpoint for HttpEndpoint {
 
     fn account(&self) -> String {
         match &self.settings.login {
-            Login::Key(key) => fingerprint([self.base.as_str(), key.secret.expose_secret()]),
-            Login::Token(source) => fingerprint([self.base.as_str(), source.origin()]),
-            Login::None => self.base.clone(),
+            Login::Key(key) => fingerprint([self.settings.base_url.as_str(), key.secret.expose_secret()]),
+            Login::Token(source) => fingerprint([self.settings.base_url.as_str(), source.origin()]),
+            Login::None => self.settings.base_url.clone(),
         }
     }
 
@@ -275,43 +336,37 @@ impl Endpoint for HttpEndpoint {
     }
 }
 
-/// What matters of a base URL.
-struct Address {
-    host: String,
-    encrypted: bool,
-    loopback: bool,
-    /// Without user, password, query and fragment.
-    shown: String,
-}
-
-impl Address {
-    fn parse(base_url: &str) -> Result<Self, HttpSetupError> {
-        let bad = |why: String| HttpSetupError::BadUrl { url: without_userinfo(base_url), why };
-        let url = Url::parse(base_url).map_err(|error| bad(error.to_string()))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(bad(format!("scheme {}", url.scheme())));
+/// What every request carries. Tokens are not among it: they are renewed.
+fn default_headers(settings: &HttpSettings, address: &Address) -> Result<HeaderMap, HttpSetupError> {
+    let mut headers = HeaderMap::new();
+    let host = || address.host.clone();
+    match &settings.login {
+        Login::None => {}
+        Login::Token(source) if !address.is_azure() => {
+            return Err(HttpSetupError::TokenOutsideAzure {
+                origin: source.origin().to_owned(),
+                host: host(),
+            });
         }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(bad("it holds a user or password; put the key into api_key_env".into()));
+        Login::Token(_) => {}
+        Login::Key(ApiKey { origin, .. }) if !address.encrypted && !address.loopback => {
+            return Err(HttpSetupError::KeyOverPlainHttp { origin: origin.clone(), host: host() });
         }
-        if url.query().is_some() || url.fragment().is_some() {
-            return Err(bad("it must end after the path".into()));
+        Login::Key(ApiKey { secret, origin }) => {
+            let (name, value) = authorization(settings.dialect.auth, secret.expose_secret(), origin)?;
+            headers.insert(name, value);
         }
-        let host = url.host_str().ok_or_else(|| bad("no host".into()))?.to_owned();
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let loopback = bare == "localhost"
-            || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-        let shown = url.as_str().trim_end_matches('/').to_owned();
-        Ok(Self { host, encrypted: url.scheme() == "https", loopback, shown })
     }
-}
-
-/// The text before an `@` may be a password.
-fn without_userinfo(url: &str) -> String {
-    match url.rsplit_once('@') {
-        Some((_, rest)) => format!("…@{rest}"),
-        None => url.to_owned(),
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let of_dialect = settings.dialect.headers.iter();
+    let of_dialect = of_dialect.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()));
+    let by_hand = settings.extra_headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in of_dialect.chain(by_hand) {
+        let bad = || HttpSetupError::BadHeader { name: name.to_owned() };
+        let (name, value) = header(name, value).ok_or_else(bad)?;
+        headers.insert(name, value);
     }
+    Ok(headers)
 }
 
 fn build_client(
@@ -338,53 +393,4 @@ fn build_client(
         builder = builder.tls_certs_only([]);
     }
     builder.build().map_err(|error| HttpSetupError::Client { why: describe(&error) })
-}
-
-/// An error with its causes, without the URL that reqwest appends.
-fn describe(error: &reqwest::Error) -> String {
-    let mut text = if error.is_connect() {
-        "cannot connect".to_owned()
-    } else if error.is_timeout() {
-        "timeout".to_owned()
-    } else if error.is_body() || error.is_decode() {
-        "the connection broke inside the reply".to_owned()
-    } else {
-        "the request failed".to_owned()
-    };
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        cause = error.source();
-        if cause.is_none() {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-        }
-    }
-    text
-}
-
-fn read_piece(data: &str, headers: &HeaderMap) -> Result<Piece, Fault> {
-    let piece =
-        Piece::read(data).map_err(|error| Fault::temporary(format!("the reply is malformed: {error}")))?;
-    match &piece.error {
-        Some(error) if !error.is_null() => {
-            let status = status_in_error(error);
-            Err(judge_answer(status, headers, data.as_bytes(), SystemTime::now()))
-        }
-        _ => Ok(piece),
-    }
-}
-
-fn too_large() -> Fault {
-    Fault::refused(200, format!("the reply is larger than {} MiB", MAX_REPLY_BYTES >> 20))
-}
-
-/// An empty answer is a fault of the model, never a reply: scored, it would hide what went wrong.
-fn empty_reply(finish: FinishReason) -> Fault {
-    match finish {
-        FinishReason::ContentFilter => Fault::refused(200, "the content filter withheld the reply"),
-        FinishReason::Length => {
-            Fault::temporary("empty reply: max_tokens was used up before any text; raise it")
-        }
-        FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other => Fault::temporary("empty reply"),
-    }
 }

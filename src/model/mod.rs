@@ -1,15 +1,20 @@
 //! Access to language models: one trait, its implementations, and what stands between them and the engine
 //! (record and replay, budget, retries, redaction).
 
+mod address;
 mod attempt;
 mod breaker;
 mod budget;
-mod completion;
 mod dialect;
+mod dialects;
 mod dials;
 pub mod edit_search;
+mod error_body;
+pub mod exec;
 mod http;
+mod label;
 mod ledger;
+mod lessons;
 mod limiter;
 pub mod local;
 mod login;
@@ -19,21 +24,30 @@ mod patience;
 mod prices;
 mod quota;
 mod rates;
+mod receive;
 mod record;
 mod redact;
 mod retry;
+mod rungs;
 mod sse;
 mod stack;
+mod verdict;
 mod warm_up;
+mod wire;
 pub mod worker_protocol;
 
 pub use attempt::{Endpoint, Fault, FaultKind, request_bound};
 pub use breaker::{Breaker, Breakers, Opened};
 pub use budget::{Budget, NoPrice, Reservation, UnansweredSink};
-pub use dialect::{Api, AuthStyle, Dialect, TokenField};
+pub use dialect::{
+    Api, AuthStyle, Dialect, DialectKey, Feature, Paths, ReplayReasoning, SystemRole, ThinkingStyle,
+    TokenField,
+};
+pub use dialects::{DialectError, Dialects};
 pub use dials::{Dials, Limits};
-pub use http::{HttpEndpoint, HttpSettings, HttpSetupError, MAX_REPLY_BYTES};
+pub use http::{HttpEndpoint, HttpSettings, HttpSetupError};
 pub use ledger::{LEDGER_FILE, LedgerError, Purpose};
+pub use lessons::{Lessons, Notice};
 pub use limiter::{Limiter, Limiters};
 pub use login::{ApiKey, Login, TokenSource};
 pub use metered::Metered;
@@ -45,6 +59,7 @@ pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;
 pub use stack::{LocalBackend, ModelStack, SetupError, StackParts};
+pub use wire::{ThinkingError, ThinkingMode};
 
 use std::sync::Arc;
 
@@ -88,7 +103,7 @@ pub trait Likelihood: Send + Sync {
 pub enum ModelError {
     #[error("authentication failed at {host}: {message}; check {remedy}")]
     Authentication { host: String, message: String, remedy: String },
-    #[error("{host} refused the call with status {status}: {message}")]
+    #[error("{}", refused(.host, *.status, .message))]
     Refused { host: String, status: u16, message: String },
     #[error("no reply from {host} after {attempts} attempts: {message}")]
     NoReply { host: String, attempts: u32, message: String },
@@ -105,6 +120,14 @@ pub enum ModelError {
     Prompt { message: String },
     #[error("cancelled")]
     Cancelled,
+}
+
+/// A status of 0 stands for a call that this side did not make.
+fn refused(host: &str, status: u16, message: &str) -> String {
+    match status {
+        0 => format!("the call cannot be put to {host}: {message}"),
+        _ => format!("{host} refused the call with status {status}: {message}"),
+    }
 }
 
 impl ModelError {

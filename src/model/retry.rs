@@ -3,9 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::HeaderMap;
-use serde_json::Value;
 
 use super::attempt::{Fault, FaultKind};
+use super::error_body::ErrorBody;
 use crate::domain::fingerprint;
 
 /// Statuses that another attempt may cure.
@@ -20,8 +20,8 @@ const HOPELESS: [&str; 5] = [
     "context_length_exceeded",
 ];
 
-/// Longest error text that is kept.
-const MESSAGE_CHARS: usize = 400;
+/// Error codes of a login that failed, whatever the status.
+const BAD_KEY: [&str; 3] = ["invalid_api_key", "API_KEY_INVALID", "authentication_error"];
 
 /// How often and how patiently a call is tried again.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,18 +65,26 @@ impl RetryPolicy {
 
 /// Judges an answer with an error status, or an error object inside a 200 (then `status` is its own code, or 200).
 pub fn judge_answer(status: u16, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Fault {
-    let fault = judge(status, headers, body, now);
+    judge_error(status, headers, ErrorBody::read(body), now)
+}
+
+/// The same for a body that was read.
+pub(super) fn judge_error(status: u16, headers: &HeaderMap, error: ErrorBody, now: SystemTime) -> Fault {
+    let fault = judge(status, headers, error, now);
     // Inside a 200 the error may come after half a reply.
     if status == 200 { fault } else { fault.unbilled() }
 }
 
-fn judge(status: u16, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Fault {
-    let error = ErrorBody::read(body);
+fn judge(status: u16, headers: &HeaderMap, error: ErrorBody, now: SystemTime) -> Fault {
     let message = error.message;
-    if matches!(status, 401 | 403) {
+    let has = |known: &[&str]| error.codes.iter().any(|code| known.contains(&code.as_str()));
+    if error.moderated {
+        return Fault::refused(status, message);
+    }
+    if matches!(status, 401 | 403) || has(&BAD_KEY) {
         return Fault::new(FaultKind::Authentication, message);
     }
-    let hopeless = error.codes.iter().any(|code| HOPELESS.contains(&code.as_str()));
+    let hopeless = has(&HOPELESS);
     let retry = match header(headers, "x-should-retry") {
         _ if hopeless => false,
         Some("true") => true,
@@ -112,43 +120,6 @@ fn asked_wait(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
-}
-
-/// Message and codes of an error body in any of the shapes servers send.
-struct ErrorBody {
-    message: String,
-    codes: Vec<String>,
-}
-
-impl ErrorBody {
-    fn read(body: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(body);
-        let Ok(value) = serde_json::from_str::<Value>(&text) else {
-            return Self { message: one_line(&text), codes: Vec::new() };
-        };
-        let value = value.get(0).unwrap_or(&value);
-        let error = value.get("error").unwrap_or(value);
-        let message = match (error, error.get("message")) {
-            (Value::String(message), _) | (_, Some(Value::String(message))) => one_line(message),
-            _ => one_line(&text),
-        };
-        let codes = ["code", "type"].iter().filter_map(|name| error.get(name)?.as_str().map(str::to_owned));
-        Self { message, codes: codes.collect() }
-    }
-}
-
-/// One inert line of untrusted text.
-fn one_line(text: &str) -> String {
-    let line: String =
-        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MESSAGE_CHARS).collect();
-    let line = line.trim();
-    if line.is_empty() { "no message".to_owned() } else { line.to_owned() }
-}
-
-/// Status an error object names itself (aggregators send it inside a 200), else 200.
-pub fn status_in_error(error: &Value) -> u16 {
-    let code = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
-    code.filter(|code| (400..600).contains(code)).unwrap_or(200)
 }
 
 #[cfg(test)]
@@ -230,23 +201,12 @@ mod tests {
     }
 
     #[test]
-    fn reads_every_shape_of_error_body() {
-        for (body, want) in [
-            (r#"{"error":{"message":"deep"}}"#, "deep"),
-            (r#"[{"error":{"message":"in a list"}}]"#, "in a list"),
-            (r#"{"error":"plain"}"#, "plain"),
-            (r#"{"message":"top"}"#, "top"),
-            ("<html>\u{1b}[31mbad\r\ngateway", "<html> [31mbad  gateway"),
-            ("", "no message"),
-        ] {
-            assert_eq!(judged(400, &[], body), Fault::refused(400, want).unbilled());
-        }
-        assert_eq!(judged(400, &[], &"x".repeat(9999)).message.len(), 400);
-    }
-
-    #[test]
-    fn an_error_object_may_name_its_status() {
-        assert_eq!(status_in_error(&serde_json::json!({"code": 502})), 502);
-        assert_eq!(status_in_error(&serde_json::json!({"code": "server_error"})), 200);
+    fn a_key_is_bad_whatever_the_status_and_moderation_is_no_bad_key() {
+        let body = r#"{"error":{"message":"m","details":[{"reason":"API_KEY_INVALID"}]}}"#;
+        assert_eq!(judged(400, &[], body).kind, FaultKind::Authentication);
+        let body = r#"{"error":{"message":"m","code":403,"metadata":{"flagged_input":"x"}}}"#;
+        assert_eq!(judged(403, &[], body), Fault::refused(403, "m").unbilled());
+        let body = r#"{"error":{"message":"m","details":{"error_code":"enforced_spend_limit_reached"}}}"#;
+        assert_eq!(judged(429, &[], body), Fault::refused(429, "m").unbilled());
     }
 }

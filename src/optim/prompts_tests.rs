@@ -392,7 +392,7 @@ fn a_limit_of_0_cuts_nothing_and_others_scale_the_rest() {
     assert_eq!(user(0, &[]).matches("TAIL").count(), 2 * 8);
     assert!(user(1_200, &[]).contains("<reply>\nHEADé"));
     assert!(user(1_200, &[]).chars().count() < user(12_000, &[]).chars().count() / 5);
-    let calls = [Turn::ToolCall { cmd: "c".repeat(600), obs: "ok".into() }];
+    let calls = [Turn::tool("c".repeat(600), "ok")];
     assert!(user(12_000, &calls).contains("[… 100 characters cut …]"));
     assert!(user(0, &calls).contains(&"c".repeat(600)));
 }
@@ -452,10 +452,8 @@ fn a_comparison_shows_what_got_worse_first_and_stable_successes_without_conversa
 
 #[test]
 fn a_single_attempt_with_a_trace_can_be_asked_at_a_step() {
-    let turns = vec![
-        Turn::Message { role: "user".into(), content: "go\nthere".into() },
-        Turn::ToolCall { cmd: "ls".into(), obs: "a".into() },
-    ];
+    let turns =
+        vec![Turn::Message { role: "user".into(), content: "go\nthere".into() }, Turn::tool("ls", "a")];
     let probe = |trajectories| Brief::Probe {
         skill: String::new(),
         trajectories,

@@ -42,8 +42,10 @@ fn conversation(turns: &[Turn], limits: &Limits) -> String {
 
 fn turn_text(turn: &Turn, limits: &Limits) -> String {
     match turn {
-        Turn::ToolCall { cmd, obs } => {
-            format!("[action] {}\n[obs]    {}", cut(cmd, limits.of(500)), cut(obs, limits.of(800)))
+        Turn::ToolCall { cmd, obs, exit } => {
+            let exit =
+                exit.filter(|code| *code != 0).map_or_else(String::new, |code| format!(" (exit {code})"));
+            format!("[action] {}\n[obs]    {}{exit}", cut(cmd, limits.of(500)), cut(obs, limits.of(800)))
         }
         Turn::Step { step, reasoning, action, feedback } => {
             let step = step.map_or_else(|| "?".to_owned(), |step| step.to_string());

@@ -3,6 +3,7 @@
 //! skill came from. Owns the wording; writes nothing itself and keeps no
 //! run state.
 
+mod carried;
 mod comparison;
 mod curves;
 mod describe;
@@ -14,6 +15,7 @@ pub mod review;
 mod stages;
 mod table;
 
+pub use carried::{skill_folder_line, skill_folder_summary};
 pub use comparison::{comparison, comparison_json};
 pub use curves::{Look, csv, svg};
 pub use describe::{

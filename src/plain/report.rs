@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::carried::{skill_folder_rows, skill_folder_summary};
 use super::describe::{bounded, count, score, test_line, tokens, verdict_word};
 use super::lineage::{EditOrigin, Lineage, Origin, OriginStage, lineage};
 use super::money::dollars;
@@ -37,6 +38,8 @@ pub fn report(state: &RunState) -> Vec<String> {
         ));
     }
     section(&mut out, "Result", result(state));
+    let folder = state.info.as_ref().and_then(|info| info.folder.as_ref());
+    section(&mut out, "Skill folder", folder.map(skill_folder_rows).unwrap_or_default());
     section(&mut out, "Steps", steps(state));
     section(&mut out, "Between epochs", stages(state));
     let told = lineage(state);
@@ -67,6 +70,7 @@ pub fn report_json(state: &RunState) -> Value {
         "reason": reason,
         "seed": state.info.as_ref().map(|info| info.seed),
         "origin": state.info.as_ref().and_then(|info| info.origin.as_ref()).map(origin_summary),
+        "skill_folder": state.info.as_ref().and_then(|info| info.folder.as_ref()).map(skill_folder_summary),
         "plan": state.info.as_ref().map(|info| &info.plan),
         "baseline": state.baseline_score,
         "best_score": state.best_score,

@@ -49,7 +49,10 @@ fn write(path: &Path, bytes: &[u8], durable: bool) -> Result<(), StoreError> {
 }
 
 /// Makes the names in a folder durable.
-pub(super) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+///
+/// # Errors
+/// The disk's.
+pub fn sync_folder(folder: &Path) -> Result<(), StoreError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(StoreError::io("sync", folder))
 }
 

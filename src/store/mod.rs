@@ -16,7 +16,7 @@ mod snapshot;
 
 pub use artifacts::{project, write_epoch, write_rollouts, write_run, write_step};
 pub use error::StoreError;
-pub use file::atomic_write;
+pub use file::{atomic_write, sync_folder};
 pub use item_path::{decode_item_id, encode_item_id};
 pub use journal::{JournalFile, OpenedJournal, read_records};
 pub use lock::{Holder, RunLock, host_name};

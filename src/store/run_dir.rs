@@ -102,6 +102,11 @@ impl RunDir {
         self.path.join("prompts")
     }
 
+    /// The folder that the seed skill was read from, as it was when the run began.
+    pub fn skill_files(&self) -> PathBuf {
+        self.path.join("skill_files")
+    }
+
     pub fn best_skill(&self) -> PathBuf {
         self.path.join("best_skill.md")
     }

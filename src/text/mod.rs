@@ -4,6 +4,7 @@
 mod diff;
 mod highlight;
 mod sanitize;
+mod secret;
 mod width;
 mod wrap;
 
@@ -12,5 +13,6 @@ pub use diff::{
 };
 pub use highlight::{Grammars, Highlighted, Pieces, Syntax};
 pub use sanitize::{hidden, is_invisible, reveal, sanitize, sanitize_line};
+pub use secret::{mask_secrets, secret_lines};
 pub use width::{fit, truncate, width};
 pub use wrap::{wrap, wrap_ranges};

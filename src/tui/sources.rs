@@ -7,6 +7,7 @@ use super::action::Action;
 use super::app::App;
 use super::controls::global::GlobalAction;
 use super::theme::Role;
+use crate::skill::DOCUMENT;
 
 impl App {
     /// Files whose change matters to who looks at this run; none when it runs elsewhere.
@@ -16,9 +17,8 @@ impl App {
         }
         let mut files: Vec<PathBuf> = Vec::new();
         let origins = self.state.info.iter().flat_map(|info| info.origins.values());
-        let skill = self.state.config.pointer("/env/skill_init").and_then(|path| path.as_str());
-        let named = origins.filter_map(|origin| file_of(origin)).chain(skill.filter(|path| !path.is_empty()));
-        for file in named.map(PathBuf::from) {
+        let named = origins.filter_map(|origin| file_of(origin)).map(PathBuf::from);
+        for file in named.chain(self.seed_document()) {
             if !files.contains(&file) {
                 files.push(file);
             }
@@ -26,10 +26,16 @@ impl App {
         files
     }
 
+    /// The file whose text the run began with, or began with the body of.
+    fn seed_document(&self) -> Option<PathBuf> {
+        let named = self.state.config.pointer("/env/skill_init")?.as_str().filter(|path| !path.is_empty())?;
+        let of_folder = self.state.info.as_ref().is_some_and(|info| info.folder.is_some());
+        Some(if of_folder { Path::new(named).join(DOCUMENT) } else { PathBuf::from(named) })
+    }
+
     /// One of [`App::watched`] is another now.
     pub(super) fn file_changed(&mut self, file: &Path) {
-        let is_skill = self.state.config.pointer("/env/skill_init").and_then(|path| path.as_str());
-        let words = if is_skill.is_some_and(|skill| Path::new(skill) == file) {
+        let words = if self.seed_document().is_some_and(|skill| skill == file) {
             "the run goes on with its own versions of the skill".to_owned()
         } else {
             let keys = [GlobalAction::GoConfig, GlobalAction::NewRun];

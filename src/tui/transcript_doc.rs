@@ -191,10 +191,13 @@ impl Builder {
 
     fn turn(&mut self, turn: &Turn) {
         match turn {
-            Turn::ToolCall { cmd, obs } => {
+            Turn::ToolCall { cmd, obs, exit } => {
                 self.add(
                     BlockKind::Tool,
-                    format!("tool {}", first_line(cmd)),
+                    match exit {
+                        Some(code) => format!("tool {} (exit {code})", first_line(cmd)),
+                        None => format!("tool {}", first_line(cmd)),
+                    },
                     &tool_text(cmd, obs),
                     Role::Tool,
                 );
@@ -303,7 +306,7 @@ mod tests {
 
     #[test]
     fn tools_fold_alone_and_together() {
-        let tool = Turn::ToolCall { cmd: "ls -l\nsecond".into(), obs: "a\nb".into() };
+        let tool = Turn::tool("ls -l\nsecond", "a\nb");
         let one = rollout("done", vec![tool.clone(), tool]);
         let folded = doc(&one, &Look::default());
         assert_eq!(kinds(&folded)[2], (BlockKind::Tool, "$ ls -l\nsecond\na\nb", true));

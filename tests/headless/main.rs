@@ -13,4 +13,5 @@ mod place;
 mod reads;
 mod reports;
 mod runs;
+mod skills;
 mod steers;

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Modules in import order: each may use only those before it (and `tui` never `engine`).
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 17] = [
     "domain",
     "text",
     "config",
     "event",
     "store",
+    "skill",
     "model",
     "env",
     "optim",

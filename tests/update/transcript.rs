@@ -19,9 +19,9 @@ fn turns() -> App {
     rollout.answer = "The city is Lima.".into();
     rollout.system_prompt = "Be brief.".into();
     rollout.turns = vec![
-        Turn::ToolCall { cmd: "grep -n Lima cities.csv".into(), obs: "17:Peru,Lima\n".repeat(30) },
+        Turn::tool("grep -n Lima cities.csv", "17:Peru,Lima\n".repeat(30)),
         Turn::Message { role: "user".into(), content: "Go on.".into() },
-        Turn::ToolCall { cmd: "cat notes".into(), obs: "nothing".into() },
+        Turn::tool("cat notes", "nothing"),
     ];
     let key = EffectKey { path: "e01/s003/rollout/city-7777#0".into(), fingerprint: String::new() };
     let result = ItemResult::Scored(rollout.into());
@@ -148,7 +148,7 @@ fn hostile_text_stays_inert_everywhere() {
                 (HOSTILE.into(), HOSTILE.into(), HOSTILE.into());
             rollout.score.reason = HOSTILE.into();
             rollout.turns = vec![
-                Turn::ToolCall { cmd: HOSTILE.into(), obs: HOSTILE.into() },
+                Turn::tool(HOSTILE, HOSTILE),
                 Turn::Message { role: HOSTILE.into(), content: HOSTILE.into() },
                 Turn::Verification { content: HOSTILE.into() },
                 Turn::Step {

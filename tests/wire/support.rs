@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planish::config::{BudgetConfig, Effort};
+use planish::config::BudgetConfig;
 use planish::domain::{Asks, ChatRequest, Message, Prompt, Role, Sampling, Speaker, Usage};
 use planish::event::Live;
 use planish::model::mock::{Answer, MockServer, Script};
 use planish::model::{
-    Api, ApiKey, AuthStyle, Budget, Dialect, Dials, HttpEndpoint, HttpSettings, Limits, LiveSink, Login,
-    Patient, Redactor, RetryPolicy, TokenField,
+    ApiKey, Budget, Dialects, Dials, HttpEndpoint, HttpSettings, Limits, LiveSink, Login, Patient, Redactor,
+    RetryPolicy,
 };
 
 pub const KEY: &str = "planish-test-key-0001";
@@ -24,25 +24,11 @@ pub struct Settings {
 
 pub fn settings(server: &MockServer) -> Settings {
     let key = ApiKey { secret: KEY.into(), origin: "environment variable TEST_KEY".into() };
-    let dialect = Dialect {
-        name: "openai_compatible".into(),
-        api: Api::Chat,
-        base_url: String::new(),
-        hosts: Vec::new(),
-        auth: AuthStyle::Bearer,
-        key_env: String::new(),
-        token_field: TokenField::MaxTokens,
-    };
+    let dialect = Dialects::built_in().unwrap().get("openai_compatible").unwrap().clone();
     Settings {
         http: HttpSettings {
-            dialect,
-            base_url: server.base_url(),
-            model: "mock-model".into(),
-            login: Login::Key(key),
-            stream: true,
-            effort: Effort::NotSent,
-            rewrite_effort: Effort::NotSent,
             connect_timeout: Duration::from_secs(5),
+            ..HttpSettings::new(dialect, server.base_url(), "mock-model", Login::Key(key))
         },
         limits: Limits {
             max_retries: 3,

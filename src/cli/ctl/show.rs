@@ -6,7 +6,7 @@ use super::super::{Failure, output};
 use crate::client::{Presence, presence};
 use crate::domain::{Decision, Retuned};
 use crate::event::{Event, OverrulingOutcome, Retune, RunState, RunStatus, StepState};
-use crate::plain::{describe, origin_summary, stage_summary};
+use crate::plain::{describe, origin_summary, skill_folder_summary, stage_summary};
 use crate::store::{RunDir, read_records, undecided};
 
 #[derive(clap::Args)]
@@ -151,6 +151,7 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
         "run_dir": run.path(),
         "status": status(state, &presence),
         "origin": state.info.as_ref().and_then(|info| info.origin.as_ref()).map(origin_summary),
+        "skill_folder": state.info.as_ref().and_then(|info| info.folder.as_ref()).map(skill_folder_summary),
         "host": host,
         "seq": state.seq,
         "rev": state.rev,

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use self::sheet::Sheet;
+use super::seed::read_skill;
 use super::{Failure, exit, output, run_setup};
 use crate::config::Config;
 use crate::domain::{Skill, Split, UnknownSplit, Usage};
@@ -202,7 +203,7 @@ fn tell(args: &Args, setting: &Setting, scored: &[Scored], sheets: &[Sheet]) -> 
 }
 
 fn read(path: &Path) -> Result<Scored, Failure> {
-    Ok(Scored { path: path.to_owned(), skill: Skill::new(run_setup::read_skill(path).map_err(usage)?) })
+    Ok(Scored { path: path.to_owned(), skill: Skill::new(read_skill(path).map_err(usage)?) })
 }
 
 /// Refuses a folder with the evaluation of another skill: it would be written over.

@@ -86,6 +86,7 @@ impl<'a> Story<'a> {
             skill,
             plan: plan(run, selection.len(), test.len()),
             origin: Some(Origin::Imported(Imported { folder: run.folder.display().to_string(), steps })),
+            folder: None,
             origins: Default::default(),
         });
         for oddity in &run.oddities {

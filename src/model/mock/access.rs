@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::dialect::{Dialect, Vendor};
+use super::dialect::{self, Dialect, Vendor};
 use super::route::Route;
 use super::script::{RequiredKey, Script};
 use super::turn::{Cause, Refusal};
@@ -12,7 +12,11 @@ use super::wire::Request;
 /// Why the request is not answered; `None`: it may pass.
 pub(super) fn refusal(script: &Script, route: &Route, request: &Request, body: &Value) -> Option<Refusal> {
     let key = script.require_key.as_ref().and_then(|key| key_refusal(key, route, request));
-    key.or_else(|| script.refuse_params.iter().find_map(|name| param_refusal(name, body)))
+    let param = || script.refuse_params.iter().find_map(|name| param_refusal(name, body));
+    key.or_else(param).or_else(|| {
+        let lost = script.require_reasoning && dialect::lost_reasoning(route.dialect, route.vendor, body);
+        lost.then(|| Refusal::new(400, "the reasoning before a tool call must be passed back"))
+    })
 }
 
 pub(super) fn key_refusal(key: &RequiredKey, route: &Route, request: &Request) -> Option<Refusal> {

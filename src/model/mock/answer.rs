@@ -6,12 +6,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::fault::{Comments, Drip, Fault, Pace};
-use super::reading::{table, words};
+use super::reading::{table, variant};
 use super::turn::{Call, DEFAULT_LOGPROB, Finish, Turn};
 
 /// One scripted answer: text, or a table with a fault or more detail.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
+// Scripts hold few answers, and a box would only stand in the way of those who write them in code.
+#[allow(clippy::large_enum_variant)]
 pub enum Answer {
     Text(String),
     Fault(Fault),
@@ -134,17 +136,16 @@ impl Answer {
             other => return Err(format!("an answer is a text or a table, not {other}")),
         };
         if fields.contains_key("fault") {
-            let fault = serde_json::from_value(Value::Object(fields));
-            return fault.map(Self::Fault).map_err(|error| words(&error.to_string()));
+            return variant(fields, Some("fault")).map(Self::Fault);
         }
         if fields.contains_key("json") {
             return table(fields).map(Self::Json);
         }
         if !["text", "thinking", "tool", "tools"].iter().any(|key| fields.contains_key(*key)) {
             let found: Vec<&str> = fields.keys().map(String::as_str).collect();
-            let found = found.join(", ");
+            let found = if found.is_empty() { "nothing".to_owned() } else { found.join(", ") };
             return Err(format!(
-                "an answer needs text, thinking, tool, tools, json or fault (it has: {found})"
+                "an answer needs text, thinking, tool, tools, json or fault; this one has {found}"
             ));
         }
         table(fields).map(Self::Detailed)

@@ -72,7 +72,7 @@ impl Delivery<'_> {
                 if self.frame.transport == Transport::Events {
                     let head = self.head();
                     self.connection.begin_chunks(&head).await?;
-                    self.connection.send_chunk(begun.as_bytes()).await?;
+                    self.connection.send_chunk(text_of(&begun).as_bytes()).await?;
                 } else {
                     let head = self.head();
                     self.connection.begin_whole(&head, b"{\"cho").await?;
@@ -81,27 +81,15 @@ impl Delivery<'_> {
             }
             Fault::Empty => self.reply(&Turn::of_text(""), Pace::default()).await,
             Fault::Malformed => {
-                let stream = format!("{}data: {{\"choices\": [oops\n\n", self.begun());
+                let stream = format!("{}data: {{\"choices\": [oops\n\n", text_of(&self.begun()));
                 self.raw(&stream, "{\"choices\": [oops").await
             }
-            Fault::ErrorInBody { code } => {
-                let refusal = error_in_200(code);
-                let stream = dialect::refusal_event(&self.frame, &refusal).text();
-                let whole = self.refusal_body(&refusal);
-                self.raw(&stream, &whole.to_string()).await
-            }
-            Fault::ErrorInStream { code } => {
-                let refusal = error_in_200(code);
-                let stream = self.begun() + &dialect::refusal_event(&self.frame, &refusal).text();
-                let whole = self.refusal_body(&refusal);
-                self.raw(&stream, &whole.to_string()).await
-            }
+            Fault::ErrorInBody { code } => self.fail(Vec::new(), code).await,
+            Fault::ErrorInStream { code } => self.fail(self.begun(), code).await,
             Fault::InvalidUtf8 => {
                 let turn = Turn::of_text("a~b");
                 let mut body = match self.frame.transport {
-                    Transport::Events => {
-                        dialect::events(&self.frame, &turn).iter().map(Event::text).collect()
-                    }
+                    Transport::Events => text_of(&dialect::events(&self.frame, &turn)),
                     Transport::Whole => dialect::whole(&self.frame, &turn).to_string(),
                     Transport::List => list_text(&dialect::events(&self.frame, &turn)),
                 }
@@ -118,14 +106,17 @@ impl Delivery<'_> {
                 let turn = Turn::of_text("no done");
                 let mut events = dialect::events(&self.frame, &turn);
                 events.retain(|event| event.place != Place::Last);
-                let stream: String = events.iter().map(Event::text).collect();
-                self.raw(&stream, &dialect::whole(&self.frame, &turn).to_string()).await
+                self.raw(&text_of(&events), &dialect::whole(&self.frame, &turn).to_string()).await
             }
             Fault::Cut => {
-                let begun = self.begun();
+                let begun = text_of(&self.begun());
                 self.raw(&begun, "{\"cho").await
             }
-            Fault::Huge { bytes } => self.reply(&Turn::of_text("x".repeat(*bytes)), Pace::default()).await,
+            Fault::Huge { bytes } => {
+                // In small pieces the frames would be many times what they frame.
+                self.frame.chunk = self.frame.chunk.max(4096);
+                self.reply(&Turn::of_text("x".repeat(*bytes)), Pace::default()).await
+            }
             Fault::Html { status } => {
                 let head = Head { status: *status, kind: HTML, ..self.head() };
                 let page = "<!doctype html><html><head><title>Gateway</title></head><body>Please sign in</body></html>";
@@ -164,12 +155,22 @@ impl Delivery<'_> {
         dialect::refusal(self.frame.dialect, self.frame.vendor, &self.frame.id, refusal)
     }
 
+    /// Tells an error inside a 200, in a stream after the events that went before.
+    async fn fail(&mut self, before: Vec<Event>, code: &Value) -> std::io::Result<After> {
+        let refusal = error_in_200(code);
+        let last = dialect::refusal_event(&self.frame, &refusal, before.len());
+        let stream = text_of(&before) + &last.text();
+        let whole = dialect::failure(&self.frame, &refusal);
+        self.raw(&stream, &whole.to_string()).await
+    }
+
     /// Events of a reply up to its first piece of text.
-    fn begun(&self) -> String {
+    fn begun(&self) -> Vec<Event> {
         let frame = Frame { chunk: usize::MAX, ..self.frame.clone() };
-        let events = dialect::events(&frame, &Turn::of_text("half of a "));
+        let mut events = dialect::events(&frame, &Turn::of_text("half of a "));
         let said = events.iter().position(|event| event.place == Place::Said).unwrap_or(0);
-        events[..=said].iter().map(Event::text).collect()
+        events.truncate(said + 1);
+        events
     }
 
     fn head(&self) -> Head {
@@ -216,6 +217,10 @@ fn error_in_200(code: &Value) -> Refusal {
     // What the error says of itself, not the status of the answer.
     let status = code.as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
     Refusal { status, cause, message: "scripted error inside a 200".into() }
+}
+
+fn text_of(events: &[Event]) -> String {
+    events.iter().map(Event::text).collect()
 }
 
 /// The chunks of a stream as one growing JSON list.

@@ -11,12 +11,12 @@ use super::dialect::Dialect;
 use super::route::Route;
 use super::script::RateHeaders;
 
-/// The models, in the shape that the asker expects; one who names Anthropic's version gets Anthropic's.
+/// The models, in the shape that the asker expects; headers tell Google's and Anthropic's clients.
 pub(super) fn models(route: &Route, headers: &HashMap<String, String>, names: &[String]) -> Value {
     let default = ["mock".to_owned()];
     let names = if names.is_empty() { &default } else { names };
     let all = |one: &dyn Fn(&String) -> Value| -> Vec<Value> { names.iter().map(one).collect() };
-    if route.dialect == Dialect::Gemini {
+    if route.dialect == Dialect::Gemini || headers.contains_key("x-goog-api-key") {
         let model = |name: &String| {
             json!({
                 "name": format!("models/{name}"), "displayName": name, "inputTokenLimit": 1_000_000,

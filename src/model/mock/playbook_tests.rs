@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::super::conversation::{Said, Speaker};
 use super::super::dialect::Dialect;
+use super::super::fault::Drip;
 use super::super::script::Chaos;
+use super::super::turn::Finish;
 use super::*;
 
 fn said(system: &str, last: &str) -> Conversation {
@@ -100,12 +102,134 @@ fn chaos_hits_about_its_rate_and_the_same_requests_each_time() {
 }
 
 #[test]
-fn bad_scripts_are_refused_with_their_place() {
+fn bad_patterns_are_refused_with_their_place() {
     let rule = Rule { matches: Some("(".into()), answers: vec!["a".into()], ..Rule::default() };
     let script = Script {
         rules: vec![Rule { answers: vec!["a".into()], ..Rule::default() }, rule],
         ..Script::default()
     };
-    assert!(Playbook::new(script).unwrap_err().to_string().starts_with("rule 2: "));
+    let error = Playbook::new(script).unwrap_err().to_string();
+    assert!(error.starts_with("rule 2: matches is no regular expression: "), "{error}");
     assert!(Script::load(Path::new("no/such.toml")).unwrap_err().to_string().starts_with("no/such.toml: "));
+}
+
+#[test]
+fn bad_scripts_are_told_in_words_with_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    for (text, want) in [
+        ("latency_ms = \"5\"", "latency_ms: found the text \"5\", expected a whole number"),
+        ("usage = { prompt_tokens = 3 }", "usage: key `completion_tokens` is missing"),
+        ("[[rule]]", "unknown key `rule`; known: `latency_ms`"),
+        ("rules = 3", "rules: expected a list of tables"),
+        ("chaos = { seed = 1, rate = 3.0, faults = [] }", "chaos: rate must lie between 0 and 1"),
+        ("[[rules]]\nname = \"x\"", "rule 1 (x): key `answers` is missing"),
+        ("[[rules]]\nanswers = []", "rule 1: no answers"),
+        ("[[rules]]\nanswers = [\"a\"]\ndialect = \"b\"", "rule 1: dialect: unknown word `b`; known: `chat`"),
+        ("[[rules]]\nanswers = [\"a\", 5]", "rule 1: answer 2: an answer is a text or a table, not 5"),
+        ("[[rules]]\nanswers = [{ finish = \"x\" }]", "this one has finish"),
+        (
+            "[[rules]]\nanswers = [{ text = \"a\", finsh = \"x\" }]",
+            "rule 1: answer 1: unknown key `finsh`; known: `text`",
+        ),
+        (
+            "[[rules]]\nanswers = [{ fault = \"oops\" }]",
+            "rule 1: answer 1: unknown word `oops`; known: `status`",
+        ),
+        ("[[rules]]\nanswers = [{ fault = \"huge\" }]", "rule 1: answer 1: key `bytes` is missing"),
+        (
+            "[[rules]]\nanswers = [{ fault = \"huge\", bytes = \"x\" }]",
+            "answer 1: bytes: found the text \"x\"",
+        ),
+        (
+            "[[rules]]\nanswers = [{ tools = [{ name = \"x\" }] }]",
+            "tools: unknown key `name`; known: `tool` or `arguments`",
+        ),
+        ("[[rules]]\nanswers = [\"a\"", "TOML parse error at line 2"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let error = Script::load(&file).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("{}: ", file.display())) && error.contains(want),
+            "{text}: {error}"
+        );
+    }
+}
+
+#[test]
+fn rules_look_at_tools_dialect_and_model() {
+    let script: Script = toml::from_str(
+        r#"
+        [[rules]]
+        tool_result = "^42"
+        answers = ["seen"]
+        [[rules]]
+        after_tool = true
+        answers = ["other result"]
+        [[rules]]
+        dialect = "gemini"
+        answers = ["in gemini"]
+        [[rules]]
+        model = "^small"
+        answers = ["small model"]
+        [[rules]]
+        after_tool = false
+        answers = ["rest"]
+        "#,
+    )
+    .unwrap();
+    let mut book = Playbook::new(script).unwrap();
+    let x = said("", "x");
+    let result = |result: &str| Conversation { tool_result: Some(result.into()), ..x.clone() };
+    for (said, want) in [
+        (result("42"), "seen"),
+        (result("41"), "other result"),
+        (Conversation { dialect: Dialect::Gemini, ..x.clone() }, "in gemini"),
+        (Conversation { model: "small-1".into(), ..x.clone() }, "small model"),
+        (x.clone(), "rest"),
+    ] {
+        assert_eq!(text(book.act(&said, "")), want);
+    }
+}
+
+#[test]
+fn turns_of_agents_do_not_depend_on_each_other() {
+    let script: Script = toml::from_str(
+        r#"
+        [[rules]]
+        asked = "file (\\w+)"
+        pick = "turn"
+        answers = [
+            { tool = "bash", arguments = { command = "cat $1", n = [1] }, expand = true },
+            { tools = [{ tool = "a" }, { tool = "b", arguments = "{no json" }], finish = "stop" },
+            "done",
+        ]
+        "#,
+    )
+    .unwrap();
+    let mut book = Playbook::new(script).unwrap();
+    let mut at = |replies: usize| match book.act(&Conversation { replies, ..said("", "file x") }, "") {
+        Act::Reply { turn, .. } => turn,
+        Act::Fault(fault) => panic!("{fault:?}"),
+    };
+    assert_eq!(at(2).text, "done");
+    let first = at(0);
+    assert_eq!(first.calls[0].arguments, serde_json::json!({"command": "cat x", "n": [1]}));
+    assert_eq!((first.calls[0].id.as_str(), first.finish), ("1_1", Finish::ToolCalls));
+    let second = at(1);
+    let calls: Vec<_> = second.calls.iter().map(|call| (call.id.clone(), call.arguments_text())).collect();
+    assert_eq!(calls, [("2_1".into(), "{}".into()), ("2_2".into(), "{no json".into())]);
+    assert_eq!((second.finish, at(7).text.as_str()), (Finish::Stop, "done"));
+}
+
+#[test]
+fn chaos_that_only_slows_keeps_the_answer() {
+    let drip = Drip { bytes: 3, every_ms: 1 };
+    let chaos = Chaos { seed: 1, rate: 1.0, faults: vec![Fault::Drip(drip)] };
+    let script = Script { chaos: Some(chaos), ..Script::sequence(["kept".into()]) };
+    let act = Playbook::new(script).unwrap().act(&said("", "x"), "");
+    assert_eq!(
+        act,
+        Act::Reply { turn: Turn::of_text("kept"), pace: Pace { drip: Some(drip), comments: None } }
+    );
 }

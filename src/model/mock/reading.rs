@@ -40,17 +40,34 @@ fn rule(value: Value) -> Result<Rule, String> {
 
 /// Reads a table; what is wrong begins with the key.
 pub(super) fn table<T: DeserializeOwned>(fields: Map<String, Value>) -> Result<T, String> {
-    let whole = serde_json::from_value(Value::Object(fields.clone()));
-    whole.map_err(|error: serde_json::Error| {
-        // The reader says what is wrong with a value but not whose value it is: each key is tried alone.
-        let alone = fields.into_iter().find_map(|(key, value)| {
-            let table = Map::from_iter([(key.clone(), value)]);
-            let error = serde_json::from_value::<T>(Value::Object(table)).err()?.to_string();
-            let about_key = error.starts_with("unknown field") || error.starts_with("missing field `");
-            (!about_key).then(|| format!("{key}: {}", words(&error)))
-        });
-        alone.unwrap_or_else(|| words(&error.to_string()))
-    })
+    variant(fields, None)
+}
+
+/// The same for a table whose key `tag` says what kind it is.
+pub(super) fn variant<T: DeserializeOwned>(
+    fields: Map<String, Value>,
+    tag: Option<&str>,
+) -> Result<T, String> {
+    let error_of = |fields: Map<String, Value>| {
+        serde_json::from_value::<T>(Value::Object(fields)).err().map(|error| error.to_string())
+    };
+    let whole = match serde_json::from_value(Value::Object(fields.clone())) {
+        Ok(read) => return Ok(read),
+        Err(error) => error.to_string(),
+    };
+    // The reader says what is wrong with a value but not whose value it is: each key is tried alone. What is wrong without
+    // the key as well is not the value's fault.
+    let tagged: Map<String, Value> =
+        tag.and_then(|tag| Some((tag.to_owned(), fields.get(tag)?.clone()))).into_iter().collect();
+    let without = error_of(tagged.clone());
+    let alone = fields.into_iter().find_map(|(key, value)| {
+        let mut table = tagged.clone();
+        table.insert(key.clone(), value);
+        let error = error_of(table).filter(|error| Some(error) != without.as_ref())?;
+        let of_key = error.starts_with(&format!("unknown field `{key}`"));
+        (!of_key).then(|| format!("{key}: {}", words(&error)))
+    });
+    Err(alone.unwrap_or_else(|| words(&whole)))
 }
 
 /// The reader's message in the words of scripts.
@@ -59,7 +76,6 @@ pub(super) fn words(error: &str) -> String {
     for (from, to) in [
         ("unknown field", "unknown key"),
         ("unknown variant", "unknown word"),
-        (", there are no fields", ""),
         (", expected one of ", "; known: "),
         ("invalid type: ", "found "),
         ("invalid value: ", "found "),
@@ -81,6 +97,9 @@ pub(super) fn words(error: &str) -> String {
         ("f64", "a number"),
     ] {
         text = text.replacen(from, to, 1);
+    }
+    if text.starts_with("unknown") {
+        text = text.replacen(", expected ", "; known: ", 1);
     }
     match text.strip_prefix("missing field ") {
         Some(key) => format!("key {key} is missing"),

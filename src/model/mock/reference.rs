@@ -19,6 +19,11 @@ const SCRIPT: &[Key] = &[
     ("models", "[\"m\"]", "models that the server lists; else `mock`"),
     ("require_key", "{ value = \"k\" }", "the key a request must show, where its dialect has it"),
     ("refuse_params", "[\"seed\", \"generationConfig.seed\"]", "fields that are refused with status 400"),
+    (
+        "require_reasoning",
+        "true",
+        "refuse tool calls that come back without the thinking before them (give all calls some)",
+    ),
     ("rate_headers", "{ remaining_requests = 3, reset_ms = 1500 }", "rate limit told in every answer"),
     (
         "chaos",
@@ -112,6 +117,9 @@ const FAULTS: &[(&str, &str)] = &[
     (r#"fault = "comments", for_ms = 200, every_ms = 10"#, "a whole answer after signs of life"),
 ];
 
+/// Columns of an example; the meaning of a longer one begins on the next line.
+const WIDTH: usize = 44;
+
 /// All keys, for people.
 pub fn reference() -> String {
     let mut text = String::from("A script in TOML; every key may be left out, but a rule needs answers.\n");
@@ -140,7 +148,8 @@ fn section(text: &mut String, title: &str, lines: impl Iterator<Item = (String, 
     // Writing to a String cannot fail.
     let _ = writeln!(text, "\n{title}:");
     for (example, meaning) in lines {
-        let line = format!("  {example:<44}  {meaning}");
+        let gap = if example.len() > WIDTH { format!("\n{:1$}", "", WIDTH + 4) } else { "  ".to_owned() };
+        let line = format!("  {example:<WIDTH$}{gap}{meaning}");
         let _ = writeln!(text, "{}", line.trim_end());
     }
 }

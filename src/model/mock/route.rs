@@ -42,10 +42,9 @@ impl Endpoint {
             let Some((deployment, rest)) = rest.split_once('/') else { return Self::Unknown };
             return named(method, rest, Vendor::Azure, Some(deployment.to_owned()));
         }
-        if let Some(rest) = path.strip_prefix("/v1beta/models").or_else(|| path.strip_prefix("/v1/models/")) {
-            if let Some(endpoint) = of_gemini(method, rest.trim_start_matches('/')) {
-                return endpoint;
-            }
+        let models = path.strip_prefix("/v1beta/models").or_else(|| path.strip_prefix("/v1/models/"));
+        if let Some(endpoint) = models.and_then(|rest| of_gemini(method, rest.trim_start_matches('/'))) {
+            return endpoint;
         }
         if method != "POST" && path.trim_end_matches('/').is_empty() {
             return Self::Home;

@@ -119,6 +119,8 @@ pub struct Script {
     pub require_key: Option<RequiredKey>,
     /// Fields of a request that are refused with status 400; `a.b` is field `b` in `a`.
     pub refuse_params: Vec<String>,
+    /// Refuse tool calls of the model that come back without the reasoning that led to them.
+    pub require_reasoning: bool,
     pub rate_headers: Option<RateHeaders>,
     pub chaos: Option<Chaos>,
     pub rules: Vec<Rule>,

@@ -350,3 +350,7 @@ fn status(outcome: &Result<Act, Refusal>) -> u16 {
         Err(refusal) => refusal.status,
     }
 }
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

@@ -279,6 +279,7 @@ fn records() -> Vec<Record> {
         config_hash: "c".into(),
         skill: seed.clone(),
         origin: None,
+        folder: None,
         origins: Default::default(),
         plan: RunPlan {
             epochs: 1,

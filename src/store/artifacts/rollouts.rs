@@ -139,7 +139,13 @@ fn write_prediction(output: &Output, folder: &str, rollout: &Rollout) -> Result<
 /// A turn as the analysts' side reads it.
 fn turn(turn: &Turn) -> Value {
     match turn {
-        Turn::ToolCall { cmd, obs } => json!({ "type": "tool_call", "cmd": cmd, "obs": obs }),
+        Turn::ToolCall { cmd, obs, exit } => {
+            let mut told = json!({ "type": "tool_call", "cmd": cmd, "obs": obs });
+            if let Some(code) = exit {
+                told["exit_code"] = json!(code);
+            }
+            told
+        }
         Turn::Step { step, reasoning, action, feedback } => {
             let mut told = json!({ "action": action, "env_feedback": feedback });
             if let Some(step) = step {

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::{frame, placeholder, waiting_words};
 use crate::domain::Origin;
 use crate::event::{Client, EndStatus, LogLevel, RunInfo, RunStatus, WatchRole};
-use crate::plain::{count, duration, interval, score, signed, tokens};
+use crate::plain::{count, duration, interval, score, signed, skill_folder_line, tokens};
 use crate::text::fit;
 use crate::tui::action::Action;
 use crate::tui::app::{App, Link};
@@ -378,6 +378,9 @@ fn skill(app: &App) -> Vec<(&'static str, Vec<Span>)> {
             line.push(dim(format!(" · {}", count(regions, "protected region"))));
         }
         rows.push((label, line));
+    }
+    if let Some(folder) = state.info.as_ref().and_then(|info| info.folder.as_ref()) {
+        rows.push(("carries", vec![text(skill_folder_line(folder))]));
     }
     if !rows.is_empty() {
         rows.push(("versions", vec![text(count(state.skills.len(), "text")), dim(" seen so far")]));

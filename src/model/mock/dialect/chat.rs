@@ -7,8 +7,8 @@ use super::super::conversation::{Said, Speaker};
 use super::super::turn::{Cause, Finish, Refusal, Turn};
 use super::{CREATED, Event, Frame, Place, Vendor, Wants, content_text, list, logprobs, pieces};
 
-/// What thinking is signed with.
-pub(super) const SIGNATURE: &str = "mock-signature";
+/// What thinking is signed with; clients of some dialects take nothing but base64.
+pub(super) const SIGNATURE: &str = "bW9jay1zaWduYXR1cmU=";
 
 pub(super) fn read(body: &Value) -> Vec<Said> {
     list(&body["messages"])

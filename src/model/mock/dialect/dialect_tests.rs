@@ -463,11 +463,11 @@ fn errors_have_the_shape_of_their_dialect() {
     assert_eq!(spent["error"]["details"]["error_code"], "enforced_spend_limit_reached");
     let in_stream = |dialect| {
         let told = Refusal { status: 502, cause: scripted(), message: "no".into() };
-        let event = refusal_event(&frame(dialect, Vendor::Plain), &told);
+        let event = refusal_event(&frame(dialect, Vendor::Plain), &told, 3);
         (event.name, serde_json::from_str::<Value>(&event.data).unwrap())
     };
     let (name, data) = in_stream(Dialect::Responses);
-    assert_eq!(name, Some("response.failed"));
+    assert_eq!((name, &data["sequence_number"]), (Some("response.failed"), &json!(3)));
     assert_eq!(data["response"]["error"], json!({"code": "upstream", "message": "no"}));
     let (name, data) = in_stream(Dialect::Messages);
     assert_eq!((name, &data["error"]["type"]), (Some("error"), &json!("api_error")));

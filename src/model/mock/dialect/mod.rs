@@ -4,6 +4,7 @@ mod chat;
 mod completion;
 mod gemini;
 mod messages;
+mod replay;
 mod responses;
 
 use serde::{Deserialize, Serialize};
@@ -158,11 +159,26 @@ pub(super) fn refusal(dialect: Dialect, vendor: Vendor, id: &str, refusal: &Refu
     }
 }
 
-/// An error that is told inside a stream.
-pub(super) fn refusal_event(frame: &Frame, refusal: &Refusal) -> Event {
+/// Some tool call of the model came back without the reasoning that led to it.
+pub(super) fn lost_reasoning(dialect: Dialect, vendor: Vendor, body: &Value) -> bool {
+    replay::lost(dialect, vendor, body)
+}
+
+/// An error in place of a reply whose status says that all is well.
+pub(super) fn failure(frame: &Frame, told: &Refusal) -> Value {
+    match frame.dialect {
+        Dialect::Responses => responses::failed(frame, told),
+        Dialect::Chat | Dialect::Text | Dialect::Messages | Dialect::Gemini => {
+            refusal(frame.dialect, frame.vendor, &frame.id, told)
+        }
+    }
+}
+
+/// An error that is told inside a stream; `number` events went before.
+pub(super) fn refusal_event(frame: &Frame, refusal: &Refusal, number: usize) -> Event {
     match frame.dialect {
         Dialect::Chat | Dialect::Text => Event::data(&chat::error(frame.vendor, refusal), Place::Last),
-        Dialect::Responses => responses::refusal_event(frame, refusal),
+        Dialect::Responses => responses::refusal_event(frame, refusal, number),
         Dialect::Messages => messages::refusal_event(frame, refusal),
         Dialect::Gemini => Event::data(&gemini::refusal(refusal), Place::Last),
     }

@@ -269,12 +269,16 @@ fn item_events(sequence: &mut Sequence, frame: &Frame, turn: &Turn, index: usize
     }
 }
 
-/// What an error in the middle of a stream looks like: the response has failed.
-pub(super) fn refusal_event(frame: &Frame, refusal: &Refusal) -> Event {
+/// A response that has failed.
+pub(super) fn failed(frame: &Frame, refusal: &Refusal) -> Value {
     let error = &chat::error(frame.vendor, refusal)["error"];
     let error = json!({"code": error["code"], "message": refusal.message});
-    let failed = response(frame, "failed", json!([]), json!({"error": error, "usage": null}));
+    response(frame, "failed", json!([]), json!({"error": error, "usage": null}))
+}
+
+/// How a stream tells it.
+pub(super) fn refusal_event(frame: &Frame, refusal: &Refusal, number: usize) -> Event {
     let name = "response.failed";
-    let data = json!({"type": name, "sequence_number": 2, "response": failed});
+    let data = json!({"type": name, "sequence_number": number, "response": failed(frame, refusal)});
     Event { name: Some(name), data: data.to_string(), place: Place::Last }
 }

@@ -1,0 +1,17 @@
+//! Skill folders in the Agent Skills format: reading them, checking them, making them from a run, and putting them where
+//! coding agents look. Owns the format and those places; must not know how a run is made.
+
+mod carried;
+mod check;
+mod finding;
+mod front_matter;
+mod name;
+mod package;
+mod references;
+
+pub use carried::{Carried, CarriedError, keep_in_run, kept_in_run, package_of_run};
+pub use check::{Checked, Size, check, check_package, estimated_tokens, secrets};
+pub use finding::{Finding, Level};
+pub use front_matter::{Entry, FrontMatter, Parts, Unclosed, Value, divide, quoted};
+pub use name::{LONGEST_NAME, NameError, SkillName};
+pub use package::{DOCUMENT, MOST_BYTES, MOST_FILES, Package, PackageFile, Unfit, sha256};

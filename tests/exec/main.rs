@@ -1,0 +1,6 @@
+//! Coding agents as models: the parsers on recorded traces, the runner against programs that misbehave.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod live;
+mod runner;
+mod traces;
