@@ -23,7 +23,9 @@ async fn it_tells_calls_tokens_and_money_by_stage_and_makes_no_call() {
     let place = Place::new().await;
     place.write("prices.toml", "[[model]]\nname = \"mock\"\ninput = 1\noutput = 2\n");
     // A key that is not there is not asked for.
-    let settings = ["-o", "budget.prices=prices.toml", "-o", "model.target.api_key_env=NOT_SET"];
+    let alone = ["-o", "optimizer.use_slow_update=false", "-o", "optimizer.use_meta_skill=false"];
+    let keyless = ["-o", "budget.prices=prices.toml", "-o", "model.target.api_key_env=NOT_SET"];
+    let settings = [alone, keyless].concat();
     let told = estimate(&place, &settings);
     assert_eq!((&told["measured_runs"], &told["steps"]), (&Value::from(0), &Value::from(3)));
     for stage in told["stages"].as_array().unwrap().iter().chain([&told["total"]]) {

@@ -95,9 +95,9 @@ fn rows(api: Api) -> Vec<Row> {
         row(json!({"fault": "invalid_utf8"}), Becomes::Reply, ""),
     ]);
     let no_done = match api {
-        Api::Chat => Becomes::Reply,
-        // Their last event holds what tells a whole reply from a cut one.
-        Api::Responses | Api::Messages => Becomes::Retry(None),
+        // Why the reply ended was told before.
+        Api::Chat | Api::Messages => Becomes::Reply,
+        Api::Responses => Becomes::Retry(None),
     };
     rows.push(Row { streamed: true, ..row(json!({"fault": "no_done"}), no_done, "") });
     rows
