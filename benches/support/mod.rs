@@ -27,6 +27,7 @@ pub fn records(n: usize) -> Vec<Record> {
         test: 0,
         target: "mock".into(),
         optimizer: "mock".into(),
+        judge: String::new(),
         env: "qa".into(),
         review: ReviewMode::Auto,
     };
@@ -93,6 +94,7 @@ fn rollout(prefix: &str, index: usize, skill: &Skill) -> (EffectKey, ItemResult)
         finish: FinishReason::Stop,
         usage: Usage { calls: 1, prompt_tokens: 40, completion_tokens: 6, ..Usage::default() },
         ms: 812,
+        judging: None,
     };
     (EffectKey { fingerprint: fingerprint([path.as_str()]), path }, ItemResult::Scored(Arc::new(rollout)))
 }

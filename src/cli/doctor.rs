@@ -1,4 +1,6 @@
-//! `planish doctor`: does this machine have what planish needs? Every finding that is not good has a remedy.
+//! `planish doctor`: does this machine have what planish needs, and a configuration what its roles need (`roles`)? Every finding that is not good has a remedy.
+
+mod roles;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -22,6 +24,14 @@ const HELLO_TIME: Duration = Duration::from_secs(30);
 pub struct Args {
     #[command(flatten)]
     root: Root,
+    /// Configuration whose roles are looked at: keys, servers, programs
+    config: Option<PathBuf>,
+    /// Set a key of it
+    #[arg(short = 'o', long = "override", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+    /// Make no call to any model
+    #[arg(long)]
+    no_ping: bool,
     /// One JSON line per check
     #[arg(long)]
     json: bool,
@@ -68,7 +78,7 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
     let program = found(ModelConfig { model_file: named(), ..ModelConfig::default() })
         .and_then(|settings| settings.command.into_iter().next().ok_or_else(|| "no worker command".into()));
     let model = found(ModelConfig { worker_command: vec![named()], ..ModelConfig::default() });
-    let checks = vec![
+    let mut checks = vec![
         runs_root(&args.root.path),
         runtime_directory(),
         worker(program.map(PathBuf::from)).await,
@@ -78,6 +88,9 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
         utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(variable)),
         tmux(variable("TMUX")).await,
     ];
+    if let Some(file) = &args.config {
+        checks.extend(roles::checks(file, &args.overrides, !args.no_ping).await);
+    }
     for check in &checks {
         if args.json {
             output::json(check)?;

@@ -95,9 +95,9 @@ impl Projection {
             tariff.map(|tariff| tariff.cost(usage) as f64 / 1e9)
         };
         let stages = forecast(config, &bound, &history, prompts, price);
-        let mut unpriced: Vec<String> = [Role::Target, Role::Optimizer]
+        let mut unpriced: Vec<String> = Role::ALL
             .into_iter()
-            .filter(|role| tariff(config, *role, prices).is_none())
+            .filter(|role| bound.calls(*role) > 0 && tariff(config, *role, prices).is_none())
             .map(|role| role_config(config, role).model.clone())
             .collect();
         unpriced.dedup();
@@ -278,7 +278,7 @@ fn role_config(config: &Config, role: Role) -> &crate::config::RoleConfig {
 /// `None`: nobody knows it.
 fn tariff(config: &Config, role: Role, prices: &Prices) -> Option<Tariff> {
     let of_role = role_config(config, role);
-    let free = matches!(of_role.backend, Backend::Local | Backend::EditSearch);
+    let free = matches!(of_role.backend, Backend::Local | Backend::EditSearch | Backend::Handoff);
     if free || !config.model.replay_from.is_empty() {
         return Some(Tariff::FREE);
     }
@@ -308,6 +308,7 @@ async fn prompt_sizes(config: &Config, task: &Task) -> Result<PromptSizes, Failu
             },
             readout: None,
             live: &quiet,
+            judge: None,
         };
         // Nobody answers, so it always ends in an error.
         let _ = task.environment.rollout(item, &skill, context).await;

@@ -8,7 +8,7 @@ use crate::config::skillopt::{ImportError, import};
 use crate::store::atomic_write;
 
 pub fn run(source: &Path, options: &[String], out: Option<&Path>) -> Result<u8, Failure> {
-    let imported = import(source, options, out)?;
+    let imported = import(source, options, out, &|name| std::env::var(name).ok())?;
     let Some(out) = out else {
         imported.toml.lines().try_for_each(output::line)?;
         return Ok(exit::DONE);

@@ -10,6 +10,7 @@ mod doctor;
 mod dump;
 mod estimate;
 mod eval;
+mod export_skill;
 mod failure;
 mod foreground;
 mod host;
@@ -84,10 +85,12 @@ enum Command {
     Report(report::Args),
     /// Runs side by side: scores with intervals, and where their configurations differ
     Compare(compare::Args),
-    /// What a run would take: calls, tokens and money by stage, before anything is spent
-    Estimate(estimate::Args),
+    /// Write the best skill of a run as a skill folder
+    ExportSkill(export_skill::Args),
     /// Check skill folders, and put skills where coding agents look
     Skill(skill::Args),
+    /// What a run would take: calls, tokens and money by stage, before anything is spent
+    Estimate(estimate::Args),
     /// Check that this machine has what planish needs
     Doctor(doctor::Args),
     /// Print every configuration key with its type, default and meaning
@@ -127,6 +130,7 @@ pub fn main() -> ExitCode {
         Command::Estimate(args) => block_on(estimate::run(args)),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::ExportSkill(args) => export_skill::run(&args),
         Command::Skill(args) => skill::run(&args),
         Command::Doctor(args) => block_on(doctor::run(args)),
         Command::Schema(args) => schema::run(&args),

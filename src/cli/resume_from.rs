@@ -62,7 +62,8 @@ pub async fn run(
 fn own_config(folder: &Path, mut overrides: Vec<String>) -> Result<Loaded, Failure> {
     const WHY: &str = "give a CONFIG, or set what is missing with -o KEY=VALUE";
     let source = folder.join("config.json");
-    let imported = import(&source, &[], None).map_err(|error| Failure::usage(format!("{error}; {WHY}")))?;
+    let imported = import(&source, &[], None, &|name| std::env::var(name).ok())
+        .map_err(|error| Failure::usage(format!("{error}; {WHY}")))?;
     let failed = |error: std::io::Error| Failure::run(format!("cannot write a temporary file: {error}"));
     let mut file = tempfile::Builder::new().suffix(".toml").tempfile().map_err(failed)?;
     file.write_all(imported.toml.as_bytes()).map_err(failed)?;

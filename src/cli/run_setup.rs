@@ -10,7 +10,7 @@ use super::seed::{Seed, read_skill};
 use super::settled::{Began, as_retuned, read_origins};
 use super::{output, prompts};
 use crate::config::{ChangedKey, Config, changed_keys};
-use crate::domain::{Origin, Skill, Usage, fingerprint};
+use crate::domain::{Origin, Role, Skill, Usage, fingerprint};
 use crate::engine::{
     Continuation, Engine, EngineParts, Journal, Shape, Successor, live_channel, minimum_calls, now_ms,
     run_plan,
@@ -74,8 +74,13 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
             record(&journal, Event::AttemptsSpent { role, stage, usage })?;
         }
     }
-    let stack = models(&config, &run_dir.calls(), budget.clone(), Some(&journal)).await?;
-    let plan = run_plan(&config, &task.data, stack.target.label(), stack.optimizer.label());
+    let roles = config.roles();
+    let stack = models(&config, &roles, &run_dir.calls(), budget.clone(), Some(&journal)).await?;
+    let optimizer = stack.optimizer.context("a run needs an optimizer")?;
+    let plan = {
+        let judge = stack.judge.as_ref().map_or("", |judge| judge.label());
+        run_plan(&config, &task.data, [stack.target.label(), optimizer.label(), judge])
+    };
     let (minimum, limit) = (minimum_calls(&what_is_left(&plan, origin.as_ref())), config.budget.max_calls);
     if limit > 0 && minimum > limit {
         bail!(
@@ -120,7 +125,8 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
         breakers: stack.breakers,
         budget,
         target: stack.target,
-        optimizer: stack.optimizer,
+        optimizer,
+        judge: stack.judge,
         journal,
         run_dir: run_dir.clone(),
         live: live_channel(),
@@ -163,7 +169,7 @@ fn what_is_left(plan: &RunPlan, origin: Option<&Origin>) -> RunPlan {
 /// Bad data, or a foreign run that this one cannot continue.
 pub fn continuation(foreign: &ForeignRun, config: &Config, keep_scores: bool) -> Result<Continuation> {
     let task = Task::open(config, None)?;
-    let plan = run_plan(config, &task.data, "", "");
+    let plan = run_plan(config, &task.data, [""; 3]);
     let named = Path::new(&config.env.skill_init);
     let seed = (named != Path::new("")).then(|| read_skill(named).ok()).flatten().map(Skill::new);
     Ok(crate::engine::continuation(
@@ -187,11 +193,21 @@ pub fn continuation(foreign: &ForeignRun, config: &Config, keep_scores: bool) ->
 /// A missing key, worker or model file, each with its remedy.
 pub async fn models(
     config: &Config,
+    roles: &[Role],
     calls_dir: &Path,
     budget: Arc<Budget>,
     journal: Option<&Arc<Journal>>,
 ) -> Result<ModelStack> {
-    let local = if ModelStack::needs_local(&config.model) {
+    let notice = {
+        let journal = journal.cloned();
+        Arc::new(move |message: String| match &journal {
+            Some(journal) => {
+                let _ = record(journal, Event::Log { level: LogLevel::Info, message });
+            }
+            None => output::note(&message),
+        })
+    };
+    let local = if ModelStack::needs_local(&config.model, roles) {
         let journal = journal.cloned();
         let log = Arc::new(move |level, message: String| match &journal {
             Some(journal) => {
@@ -212,7 +228,10 @@ pub async fn models(
         budget,
         local,
         env: &|name| std::env::var(name).ok(),
-    })?)
+        roles,
+        notice,
+    })
+    .await?)
 }
 
 /// The prices that a configuration's budget goes by.

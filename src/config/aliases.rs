@@ -22,6 +22,8 @@ const MOVED: &[(&str, &str)] = &[
     ("model.azure_endpoint", "model.azure_openai_endpoint"),
     ("model.azure_api_version", "model.azure_openai_api_version"),
     ("env.max_completion_tokens", "model.target.max_tokens"),
+    ("env.judge_model", "model.judge.model"),
+    ("env.judge_max_completion_tokens", "model.judge.max_tokens"),
     ("env.analyst_workers", "gradient.analyst_workers"),
     ("env.train_size", "train.train_size"),
 ];
@@ -40,7 +42,8 @@ const FLAT: &[(&str, &str)] = &[
 const FLAT_SECTIONS: [&str; 6] = ["model", "train", "gradient", "optimizer", "evaluation", "env"];
 
 /// Sections whose keys are flat with the section in front.
-const PREFIXED_SECTIONS: [&str; 5] = ["model.optimizer", "model.target", "run", "review", "budget"];
+const PREFIXED_SECTIONS: [&str; 6] =
+    ["model.optimizer", "model.target", "model.judge", "run", "review", "budget"];
 
 /// A name that was a key once, and why it is none now.
 const RETIRED: &[(&str, &str)] = &[
@@ -223,13 +226,14 @@ const WORDS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("model.target.backend", ROLE_BACKENDS),
     ("model.optimizer.backend", ROLE_BACKENDS),
+    ("model.judge.backend", ROLE_BACKENDS),
     ("model.azure_openai_auth_mode", AZURE_AUTH),
     ("model.target.azure_openai_auth_mode", AZURE_AUTH),
     ("model.optimizer.azure_openai_auth_mode", AZURE_AUTH),
+    ("model.judge.azure_openai_auth_mode", AZURE_AUTH),
 ];
 
-/// SkillOpt has one name for Azure and one for any other server; here one backend serves all of them.
-const ROLE_BACKENDS: &[(&str, &str)] = &[("openai_compatible", "openai_chat")];
+const ROLE_BACKENDS: &[(&str, &str)] = &[("anthropic", "claude_chat")];
 
 const AZURE_AUTH: &[(&str, &str)] = &[
     ("key", "api_key"),

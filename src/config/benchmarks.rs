@@ -125,8 +125,6 @@ group! {
         max_api_workers: Option<u32> = None, small(1), "Calls in flight within one turn." changes_on_resume;
     }
     for JUDGED {
-        judge_model: String = String::new(), Kind::Text, "Model that judges free answers.";
-        judge_max_completion_tokens: Option<u32> = None, small(1), "Most tokens of one judgement.";
         judge_retries: Option<u32> = None, small(0), "Retries of one judgement." changes_on_resume;
     }
     for MATHVERSE {

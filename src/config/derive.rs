@@ -17,6 +17,7 @@ pub fn derive(layers: &mut Layers) {
     for (role, filled) in ROLES.into_iter().zip(filled) {
         model(layers, role, filled);
     }
+    model(layers, "judge", false);
     budget_control(layers);
 }
 
@@ -78,6 +79,9 @@ fn backends(layers: &mut Layers) -> [bool; 2] {
 fn model(layers: &mut Layers, role: &str, filled: bool) {
     let (key, backend_key) = (format!("model.{role}.model"), format!("model.{role}.backend"));
     let backend = layers.text(&backend_key).and_then(Backend::from_word).unwrap_or_default();
+    if backend == Backend::CopilotChat {
+        return copilot_model(layers, role, &key);
+    }
     let Some(default) = roles::own_model(backend) else { return };
     let minimax = [format!("model.{role}.minimax_model"), "model.minimax_model".to_owned()];
     let configured = minimax.iter().filter_map(|key| layers.text(key)).find(|model| !model.is_empty());
@@ -100,6 +104,25 @@ fn model(layers: &mut Layers, role: &str, filled: bool) {
         backend.word()
     ));
     layers.follow(&key, &model, origin);
+}
+
+/// The two settings that name a model of Copilot's are that role's model.
+fn copilot_model(layers: &mut Layers, role: &str, key: &str) {
+    let named = format!("model.copilot_chat_{role}_model");
+    let Some(Entry { value: Value::String(model), origin }) = layers.entries.get(named.as_str()) else {
+        return;
+    };
+    let (model, origin) = (model.clone(), origin.clone());
+    match layers.entries.get(key) {
+        _ if model.is_empty() => {}
+        Some(own) if own.value.as_str() == Some(model.as_str()) => {}
+        Some(own) if !own.value.as_str().is_some_and(roles::is_stock_model) => {
+            let text =
+                format!("{origin}: {named}: has no effect, since {key} is set itself ({})", own.origin);
+            layers.warnings.push(text);
+        }
+        Some(_) | None => layers.follow(key, &model, origin),
+    }
 }
 
 /// Whole candidates have no edit budget.

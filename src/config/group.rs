@@ -3,25 +3,27 @@
 
 /// A struct of settings together with its registry rows, one list per section that holds the group. Each line is a
 /// field, its default, its kind, its meaning, and `changes_on_resume` if no finished result depends on it; each block
-/// says who uses its fields.
+/// says who uses its fields; `with` takes in another group.
 macro_rules! group {
-    ($(#[$meta:meta])* $name:ident in [$($rows:ident $section:literal),+] $body:tt) => {
-        group!(@settings [$(#[$meta])*] $name $body);
+    ($(#[$meta:meta])* $name:ident in [$($rows:ident $section:literal),+] $body:tt
+        $(with $part:ident: $part_type:ty;)*) => {
+        group!(@settings [$(#[$meta])*] $name $body $($part: $part_type;)*);
         $(group!(@rows $rows $section $body);)+
     };
     (@settings [$(#[$meta:meta])*] $name:ident {$(for $used_by:ident {
         $($field:ident: $type:ty = $default:expr, $kind:expr, $doc:literal $($may:ident)?;)+
-    })+}) => {
+    })+} $($part:ident: $part_type:ty;)*) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct $name {
             $($(#[doc = $doc] pub $field: $type,)+)+
+            $(#[serde(flatten)] pub $part: $part_type,)*
         }
 
         impl Default for $name {
             fn default() -> Self {
-                Self { $($($field: $default,)+)+ }
+                Self { $($($field: $default,)+)+ $($part: <$part_type>::default(),)* }
             }
         }
     };

@@ -4,6 +4,7 @@
 use super::Config;
 use super::backends::{self, Backend, BackendLabel};
 use super::benchmarks::{BENCHMARK_ROWS, Benchmark};
+use super::role;
 
 /// What must lie at a path when it is not empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub enum Kind {
     TextList,
     /// Paths of folders, as in [`Kind::Path`].
     Folders,
+    /// Any TOML but dates: it is sent as JSON.
+    Table,
     Choice(&'static [&'static str]),
 }
 
@@ -58,6 +61,7 @@ impl Kind {
             Kind::Path(Expect::Output) => "folder to be written",
             Kind::TextList => "list of texts",
             Kind::Folders => "list of folders",
+            Kind::Table => "table",
             Kind::Choice(_) => "one of",
         }
     }
@@ -65,7 +69,9 @@ impl Kind {
     /// The allowed range or values, for messages and the reference; empty when anything goes.
     pub fn limits(self) -> String {
         match self {
-            Kind::Flag | Kind::Text | Kind::Path(_) | Kind::TextList | Kind::Folders => String::new(),
+            Kind::Flag | Kind::Text | Kind::Path(_) | Kind::TextList | Kind::Folders | Kind::Table => {
+                String::new()
+            }
             Kind::Count { min: 0, max: LARGEST } => "0 or more".into(),
             Kind::Count { min, max: LARGEST } => format!("at least {min}"),
             Kind::Count { min, max } => format!("{min} to {max}"),
@@ -197,96 +203,34 @@ pub const fn number(min: f64, max: f64, above_min: bool) -> Kind {
 
 const SECONDS: Kind = number(0.0, 86_400.0, true);
 
-macro_rules! role {
-    ($name:literal) => {
-        &[
-            key(
-                concat!("model.", $name, ".backend"),
-                Kind::Choice(Backend::WORDS),
-                "Who answers: an OpenAI-compatible server, the worker planish-torch, the built-in edit search (optimizer only); this version has no other.",
-            ),
-            key(concat!("model.", $name, ".model"), Kind::Text, "Model name as the server knows it."),
-            key(
-                concat!("model.", $name, ".base_url"),
-                Kind::Text,
-                "Address of the server, up to and including /v1.",
-            ),
-            safe(
-                concat!("model.", $name, ".api_key_env"),
-                Kind::Text,
-                "Name of the environment variable that holds the key; empty with an empty api_key_file: no key is sent.",
-            ),
-            safe(
-                concat!("model.", $name, ".api_key_file"),
-                Kind::Path(Expect::File),
-                "File that holds the key.",
-            ),
-            key(
-                concat!("model.", $name, ".temperature"),
-                number(0.0, 100.0, false),
-                "Sampling temperature, 0 is greedy; not set: the server decides.",
-            ),
-            key(
-                concat!("model.", $name, ".top_p"),
-                number(0.0, 1.0, true),
-                "Nucleus sampling mass; not set: the server decides.",
-            ),
-            key(
-                concat!("model.", $name, ".top_k"),
-                small(1),
-                "Sample among the K most likely tokens; not set: the server decides.",
-            ),
-            key(concat!("model.", $name, ".max_tokens"), small(1), "Most tokens of one reply."),
-            key(concat!("model.", $name, ".stop"), Kind::TextList, "A reply ends before any of these texts."),
-            key(
-                concat!("model.", $name, ".send_seed"),
-                Kind::Flag,
-                "Send a seed per call, derived from train.seed.",
-            ),
-            key(concat!("model.", $name, ".stream"), Kind::Flag, "Stream replies."),
-            safe(
-                concat!("model.", $name, ".max_concurrency"),
-                small(0),
-                "Most calls in flight; 0: as many as the host takes.",
-            ),
-            safe(
-                concat!("model.", $name, ".requests_per_minute"),
-                small(0),
-                "Most calls begun within any minute; 0: no limit.",
-            ),
-            safe(
-                concat!("model.", $name, ".tokens_per_minute"),
-                at_least(0),
-                "Most tokens (prompt and completion) within any minute; 0: no limit.",
-            ),
-            safe(
-                concat!("model.", $name, ".warm_up"),
-                Kind::Flag,
-                "Calls that share a new long system prompt wait for the first of them, so that the server's prompt cache serves the others; not set: where the server has one.",
-            ),
-        ]
-    };
-}
-
 static SECTIONS: &[&[Key]] = &[
     &[safe(
         "run.name",
         Kind::Text,
         "Folder name under the runs root; empty: made from the config's file name and the time.",
     )],
-    role!("target"),
+    role::TARGET_ROWS,
     backends::TARGET_AZURE_ROWS,
     backends::TARGET_QWEN_ROWS,
     backends::TARGET_MINIMAX_ROWS,
-    role!("optimizer"),
+    role::OPTIMIZER_ROWS,
     backends::OPTIMIZER_AZURE_ROWS,
     backends::OPTIMIZER_QWEN_ROWS,
     backends::OPTIMIZER_MINIMAX_ROWS,
+    role::JUDGE_ROWS,
+    backends::JUDGE_AZURE_ROWS,
+    backends::JUDGE_QWEN_ROWS,
+    backends::JUDGE_MINIMAX_ROWS,
     &[
         key(
             "model.backend",
             Kind::Choice(BackendLabel::WORDS),
-            "One word for both roles, as SkillOpt has it: fills the roles that name no backend.",
+            "One word for target and optimizer, as SkillOpt has it: fills those that name no backend.",
+        ),
+        key(
+            "model.dialects",
+            Kind::Path(Expect::File),
+            "TOML file of further dialects, in the form of `planish schema dialects`; those of equal name are replaced.",
         ),
         safe(
             "model.worker_command",
@@ -333,6 +277,7 @@ static SECTIONS: &[&[Key]] = &[
     backends::CLAUDE_CODE_ROWS,
     backends::CURSOR_ROWS,
     backends::COPILOT_ROWS,
+    backends::AGENT_ROWS,
     &[
         key("train.num_epochs", small(1), "Passes over the training split."),
         key(
@@ -539,8 +484,17 @@ static SECTIONS: &[&[Key]] = &[
         ),
         key(
             "env.scorer",
-            Kind::Choice(&["exact", "normalized_exact", "f1", "contains", "regex", "numeric", "choice"]),
-            "How an answer is scored.",
+            Kind::Choice(&[
+                "exact",
+                "normalized_exact",
+                "f1",
+                "contains",
+                "regex",
+                "numeric",
+                "choice",
+                "judge",
+            ]),
+            "How an answer is scored; judge: by the model of [model.judge].",
         ),
         key("env.answer_field", Kind::Text, "Item field with the reference answer."),
         key("env.type_field", Kind::Text, "Item field with the task type."),
@@ -548,6 +502,11 @@ static SECTIONS: &[&[Key]] = &[
             "env.numeric_tolerance",
             number(0.0, f64::INFINITY, false),
             "Absolute tolerance of the scorer numeric.",
+        ),
+        key(
+            "env.judge_template",
+            Kind::Text,
+            "What the scorer judge asks: a template over the item's fields, `question`, `reference` and `answer`; empty: the built-in one.",
         ),
     ],
     BENCHMARK_ROWS,

@@ -211,7 +211,7 @@ impl Layers {
         if !is_empty {
             let remedy = format!(
                 "remove it, put the key into the environment variable {variable}, and write that name as api_key_env \
-                 of [model.target] or [model.optimizer]"
+                 of the role's table, like [model.target]"
             );
             self.complain(place, name, Complaint::new("a key is never a value of a configuration", remedy));
         }
@@ -282,7 +282,7 @@ fn plain(key: &Key, value: &Spanned<DeValue>) -> Result<Value, Complaint> {
     })
 }
 
-/// TOML when it is TOML of the key's kind, else the text as it stands.
+/// TOML when it is TOML of the key's kind (a table may be JSON), else the text as it stands.
 fn override_value(key: &Key, text: &str) -> Result<Value, Complaint> {
     let parsed = toml::from_str::<toml::Table>(&format!("v = {text}"))
         .ok()
@@ -293,6 +293,10 @@ fn override_value(key: &Key, text: &str) -> Result<Value, Complaint> {
             Value::String(text.to_owned())
         }
         (_, Some(value)) => value,
+        (Kind::Table, None) => match serde_json::from_str::<toml::Table>(text) {
+            Ok(table) => Value::Table(table),
+            Err(_) => Value::String(text.to_owned()),
+        },
         (Kind::Count { .. } | Kind::Number { .. }, None) if is_whole_number(text) => {
             return value::beyond_integers(key, text.trim());
         }

@@ -44,7 +44,7 @@ pub fn demo(rest: &str) -> Folder {
 fn registry_and_settings_have_the_same_keys() {
     fn leaves(prefix: &str, value: &serde_json::Value, into: &mut Vec<String>) {
         match value {
-            serde_json::Value::Object(map) => {
+            serde_json::Value::Object(map) if !map.is_empty() => {
                 for (name, inner) in map {
                     let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
                     leaves(&path, inner, into);
@@ -131,7 +131,7 @@ fn all_complaints_come_at_once_with_line_key_and_remedy() {
         folder.told(&["evaluation.gate_mixed_weight=2", "moon.phase=1", "train"]),
         [
             "run.toml:7: env.scorer: unknown value \"exat\", did you mean \"exact\"?; \
-             allowed: exact, normalized_exact, f1, contains, regex, numeric, choice",
+             allowed: exact, normalized_exact, f1, contains, regex, numeric, choice, judge",
             "run.toml:9: train.batchsize: unknown key, did you mean train.batch_size?; \
              remove it, or see `planish schema` for all keys",
             "run.toml:10: train.accumulation: -1 is out of range; give a whole number that is at least 1",

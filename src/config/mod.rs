@@ -15,7 +15,9 @@ mod layer;
 mod load;
 mod nearest;
 mod reference;
+mod role;
 mod roles;
+mod route;
 mod rules;
 mod settings;
 pub mod skillopt;
@@ -25,9 +27,14 @@ mod value;
 mod load_tests;
 #[cfg(test)]
 mod names_tests;
+#[cfg(test)]
+mod route_tests;
 
 pub use aliases::{by_flat_name, canonical_word, flat_name, secret_variable};
-pub use backends::{Backend, BackendLabel, CodexApproval, CodexSandbox, CursorSandbox, Effort};
+pub use backends::{
+    ApiChoice, AzureAuth, Backend, BackendLabel, ClaudeVia, CodexApproval, CodexSandbox, CursorSandbox,
+    Effort, ThinkingMode,
+};
 pub use benchmarks::{Benchmark, BenchmarkConfig};
 pub use change::{ChangedKey, changed_keys, with_changes};
 pub use error::{ConfigError, ConfigErrors, Origin, Place};
@@ -35,10 +42,12 @@ pub use keys::{Effective, Expect, Key, Kind, find as find_key, flatten, keys};
 pub use load::Loaded;
 pub use nearest::nearest;
 pub use reference::{reference_json, reference_toml};
+pub use role::RoleConfig;
 pub use roles::needs_responses_api;
+pub use route::{Agent, Azure, AzureLogin, AzureVersion, DialectChoice, Misrouted, Program, Route, Server};
 pub use rules::check_run_name;
 pub use settings::{
     AnswerRule, BudgetConfig, Config, EngineConfig, EnvConfig, EnvKind, EvaluationConfig, GradientConfig,
-    InsertAfterFallback, ModelConfig, OptimizerConfig, PromptStyle, ReviewConfig, RoleConfig, RunConfig,
-    Scheduler, ScorerKind, SplitMode, TrainConfig,
+    InsertAfterFallback, ModelConfig, OptimizerConfig, PromptStyle, ReviewConfig, RunConfig, Scheduler,
+    ScorerKind, SplitMode, TrainConfig,
 };

@@ -6,17 +6,19 @@ use super::benchmarks::SheetMode;
 use super::error::{ConfigError, Origin, Place};
 use super::keys::{self, Expect, Key, Kind, UsedBy};
 use super::layer::{DEMO, Layers};
-use super::roles::needs_responses_api;
 use super::value::Complaint;
-use super::{AnswerRule, Backend, Benchmark, Config, RoleConfig, ScorerKind, SplitMode};
-use crate::domain::{ReviewMode, TimeoutPolicy};
+use super::{
+    AnswerRule, Backend, Benchmark, Config, Misrouted, RoleConfig, Route, ScorerKind, SplitMode, ThinkingMode,
+};
+use crate::domain::{ReviewMode, Role, TimeoutPolicy};
 
 /// Checks a configuration whose single values are right. Complaints and warnings go to `layers`.
 pub fn check(config: &Config, file: &Path, layers: &mut Layers) {
     let mut rules = Rules { config, file, layers };
     rules.run_name();
-    rules.role("target", &config.model.target);
-    rules.role("optimizer", &config.model.optimizer);
+    for role in config.roles() {
+        rules.role(role);
+    }
     rules.edit_search();
     rules.schedule();
     rules.review();
@@ -67,65 +69,40 @@ impl Rules<'_> {
         }
     }
 
-    fn role(&mut self, name: &str, role: &RoleConfig) {
+    fn role(&mut self, role: Role) {
+        let model = &self.config.model;
+        let (name, own) = (role.name(), model.role(role));
         let key = |field: &str| format!("model.{name}.{field}");
-        match role.backend {
-            Backend::OpenaiChat => {
-                let url = &role.base_url;
-                let form = "give the server's address, like https://server.example/v1";
-                if url.is_empty() {
-                    self.refuse(
-                        &key("base_url"),
-                        "not set, but the backend openai_chat needs it",
-                        self.base_url_remedy(role),
-                    );
-                } else if !(url.starts_with("https://") || url.starts_with("http://")) {
-                    self.refuse(&key("base_url"), "no http:// or https:// address", form);
-                } else if url.split('/').nth(2).is_some_and(|host| host.contains('@')) {
-                    let remedy = format!("take it out and name it in {}", key("api_key_env"));
-                    self.refuse(&key("base_url"), "holds a user name or password", remedy);
-                }
-                if role.model.is_empty() {
-                    let remedy = "give the model's name as the server knows it";
-                    self.refuse(&key("model"), "not set, but the backend openai_chat needs it", remedy);
-                } else if needs_responses_api(&role.model) {
-                    let text = "its vendor serves it only through the Responses API, which this version does not speak";
-                    self.warn(&key("model"), text);
+        if role == Role::Judge && *own == RoleConfig::default() {
+            let remedy = "write [model.judge] with the backend and the model that judge";
+            self.refuse("env.scorer", "the judge that it asks is not configured", remedy);
+            return;
+        }
+        match model.route(role) {
+            Ok(Route::Server(_)) if own.backend == Backend::QwenChat => {
+                if model.thinking(role) == ThinkingMode::ServerDefault {
+                    let text = "not set, so the server decides; most Qwen templates then think; set enabled or disabled";
+                    self.warn(&key("thinking"), text);
                 }
             }
-            Backend::EditSearch if name == "target" => {
-                let remedy = "use it as model.optimizer.backend; for the target use openai_chat or local";
-                self.refuse(&key("backend"), "the built-in edit search cannot run tasks", remedy);
-            }
-            Backend::ClaudeCodeExec | Backend::CursorExec | Backend::CopilotExec if name == "optimizer" => {
-                let problem = format!("{} runs tasks and answers no optimizer", role.backend.word());
-                self.refuse(&key("backend"), problem, "use it as model.target.backend");
-            }
-            Backend::EditSearch
-            | Backend::Local
-            | Backend::ClaudeChat
-            | Backend::QwenChat
-            | Backend::MinimaxChat
-            | Backend::CopilotChat
-            | Backend::CodexExec
-            | Backend::ClaudeCodeExec
-            | Backend::CursorExec
-            | Backend::CopilotExec => {}
-        }
-        if !role.api_key_env.is_empty() {
-            self.variable(&key("api_key_env"), &role.api_key_env);
-            if !role.api_key_file.is_empty() {
-                self.refuse(&key("api_key_file"), "set together with api_key_env", "keep one of the two");
+            Ok(_) => {}
+            Err(wrong) => {
+                for Misrouted { field, problem, remedy } in wrong {
+                    self.refuse(&key(field), problem, remedy);
+                }
             }
         }
-    }
-
-    fn base_url_remedy(&self, role: &RoleConfig) -> String {
-        let own = &role.azure.azure_openai_endpoint;
-        let endpoint = if own.is_empty() { &self.config.model.azure.azure_openai_endpoint } else { own };
-        match endpoint.trim_end_matches('/') {
-            "" => "give the server's address, like https://server.example/v1".to_owned(),
-            azure => format!("for this Azure resource it is {azure}/openai/v1"),
+        if !own.api_key_env.is_empty() {
+            self.variable(&key("api_key_env"), &own.api_key_env);
+        }
+        let sources = [
+            ("api_key_env", own.api_key_env.is_empty()),
+            ("api_key_file", own.api_key_file.is_empty()),
+            ("api_key_command", own.api_key_command.is_empty()),
+        ];
+        let mut named = sources.into_iter().filter(|(_, empty)| !empty).map(|(field, _)| field);
+        if let (Some(first), Some(second)) = (named.next(), named.next()) {
+            self.refuse(&key(second), format!("set together with {first}"), "keep one of the two");
         }
     }
 
@@ -246,10 +223,7 @@ impl Rules<'_> {
 
     fn benchmark(&mut self) {
         let (env, target) = (&self.config.env.benchmark, self.config.model.target.backend);
-        let is_program = matches!(
-            target,
-            Backend::CodexExec | Backend::ClaudeCodeExec | Backend::CursorExec | Backend::CopilotExec
-        );
+        let is_program = matches!(self.config.model.route(Role::Target), Ok(Route::Program(_)));
         let search_auth = &env.search_auth_env;
         if !search_auth.is_empty() {
             self.variable("env.search_auth_env", search_auth);
@@ -263,10 +237,18 @@ impl Rules<'_> {
 
     /// What nobody uses is said once, instead of doing nothing in silence.
     fn unused(&mut self) {
-        let roles = [self.config.model.target.backend, self.config.model.optimizer.backend];
+        let roles: Vec<Backend> =
+            self.config.roles().into_iter().map(|role| self.config.model.role(role).backend).collect();
+        let judged = self.config.env.scorer == ScorerKind::Judge;
         let benchmark = self.config.env.benchmark.name;
         for key in keys::keys() {
-            if key.used_by == UsedBy::Everyone || !self.is_set(key.path) {
+            let of_judge = key.path.starts_with("model.judge.") || key.path == "env.judge_template";
+            let is_idle = of_judge && !judged;
+            if (key.used_by == UsedBy::Everyone && !is_idle) || !self.is_set(key.path) {
+                continue;
+            }
+            if is_idle {
+                self.warn(key.path, "not used, since env.scorer is not judge");
                 continue;
             }
             let names = key.used_by.names();

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::backends::{
-    AzureOpenai, Backend, BackendLabel, ClaudeCode, Codex, Copilot, Cursor, MinimaxChat, QwenChat, Reasoning,
+    Agents, AzureOpenai, BackendLabel, ClaudeCode, Codex, Copilot, Cursor, MinimaxChat, QwenChat, Reasoning,
 };
 use super::benchmarks::BenchmarkConfig;
+use super::role::RoleConfig;
 use crate::domain::{
     AppendixSource, GateMetric, LrControlMode, PairPolicy, ReviewMode, TimeoutPolicy, UpdateMode,
 };
@@ -39,9 +40,10 @@ pub struct ModelConfig {
     pub backend: BackendLabel,
     pub target: RoleConfig,
     pub optimizer: RoleConfig,
-    /// Needed by environments that have replies judged by a model.
-    #[serde(skip)]
+    /// Used where `env.scorer` is `judge`.
     pub judge: RoleConfig,
+    /// TOML file with further dialects; empty: none.
+    pub dialects: String,
     /// Worker command; empty: `planish-torch` beside the `planish` binary, else on PATH.
     pub worker_command: Vec<String>,
     /// GGUF file for `local`; empty: the demo model under `$PLANISH_HOME`.
@@ -81,6 +83,8 @@ pub struct ModelConfig {
     pub cursor: Cursor,
     #[serde(flatten)]
     pub copilot: Copilot,
+    #[serde(flatten)]
+    pub agents: Agents,
 }
 
 impl Default for ModelConfig {
@@ -90,6 +94,7 @@ impl Default for ModelConfig {
             target: RoleConfig::default(),
             optimizer: RoleConfig::default(),
             judge: RoleConfig::default(),
+            dialects: String::new(),
             worker_command: Vec::new(),
             model_file: String::new(),
             worker_threads: 0,
@@ -110,70 +115,7 @@ impl Default for ModelConfig {
             claude_code: ClaudeCode::default(),
             cursor: Cursor::default(),
             copilot: Copilot::default(),
-        }
-    }
-}
-
-/// Routing and sampling of one role. A key is never a config value: only the name of an environment variable or
-/// a file that holds it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RoleConfig {
-    pub backend: Backend,
-    /// Model name as the server knows it.
-    pub model: String,
-    /// Up to and including `/v1`.
-    pub base_url: String,
-    /// Environment variable that holds the key; empty with an empty `api_key_file`: no key is sent.
-    pub api_key_env: String,
-    pub api_key_file: String,
-    pub temperature: Option<f64>,
-    pub top_p: Option<f64>,
-    pub top_k: Option<u32>,
-    pub max_tokens: u32,
-    pub stop: Vec<String>,
-    /// Send a per-call seed derived from `train.seed`.
-    pub send_seed: bool,
-    /// Stream replies (SSE).
-    pub stream: bool,
-    /// Most calls in flight; 0: as many as the host takes.
-    pub max_concurrency: u32,
-    /// Most calls begun within any minute; 0: no limit.
-    pub requests_per_minute: u32,
-    /// Most tokens (prompt and completion) within any minute; 0: no limit.
-    pub tokens_per_minute: u64,
-    /// Calls that share a new long system prompt wait for the first of them; not set: where the server caches prompts.
-    pub warm_up: Option<bool>,
-    #[serde(flatten)]
-    pub azure: AzureOpenai,
-    #[serde(flatten)]
-    pub qwen: QwenChat,
-    #[serde(flatten)]
-    pub minimax: MinimaxChat,
-}
-
-impl Default for RoleConfig {
-    fn default() -> Self {
-        Self {
-            backend: Backend::default(),
-            model: String::new(),
-            base_url: String::new(),
-            api_key_env: String::new(),
-            api_key_file: String::new(),
-            temperature: None,
-            top_p: None,
-            top_k: None,
-            max_tokens: 4096,
-            stop: Vec::new(),
-            send_seed: true,
-            stream: true,
-            max_concurrency: 0,
-            requests_per_minute: 0,
-            tokens_per_minute: 0,
-            warm_up: None,
-            azure: AzureOpenai::default(),
-            qwen: QwenChat::default(),
-            minimax: MinimaxChat::default(),
+            agents: Agents::default(),
         }
     }
 }
@@ -426,6 +368,8 @@ pub enum ScorerKind {
     Regex,
     Numeric,
     Choice,
+    /// The model of `model.judge` says.
+    Judge,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -461,6 +405,8 @@ pub struct EnvConfig {
     pub type_field: String,
     /// Absolute tolerance of `numeric`.
     pub numeric_tolerance: f64,
+    /// minijinja over the item's fields, `question`, `reference` and `answer`; empty: the built-in one.
+    pub judge_template: String,
     #[serde(flatten)]
     pub benchmark: BenchmarkConfig,
 }
@@ -487,6 +433,7 @@ impl Default for EnvConfig {
             answer_field: "answers".into(),
             type_field: "task_type".into(),
             numeric_tolerance: 0.0,
+            judge_template: String::new(),
             benchmark: BenchmarkConfig::default(),
         }
     }

@@ -27,6 +27,7 @@ pub fn check(key: &Key, value: Value) -> Result<Value, Complaint> {
         (Kind::TextList | Kind::Folders, Value::Array(items)) if items.iter().all(Value::is_str) => {
             Ok(Value::Array(items))
         }
+        (Kind::Table, Value::Table(table)) if table.values().all(is_json) => Ok(Value::Table(table)),
         (Kind::Count { min, max }, Value::Integer(number)) => match u64::try_from(number) {
             Ok(count) if (min..=max).contains(&count) => Ok(Value::Integer(number)),
             _ => Err(out_of_range(key.kind, number)),
@@ -93,9 +94,21 @@ fn wrong_type(kind: Kind, value: &Value) -> Complaint {
         }
         Kind::Text | Kind::Path(_) => "write it in quotes".to_owned(),
         Kind::TextList | Kind::Folders => "write a list like [\"one\", \"two\"]".to_owned(),
+        Kind::Table => "write a table like { name = 1 }, with no dates in it".to_owned(),
         Kind::Choice(allowed) => format!("allowed, in quotes: {}", list(allowed)),
     };
     Complaint::new(problem, remedy)
+}
+
+/// JSON can say it too.
+fn is_json(value: &Value) -> bool {
+    match value {
+        Value::String(_) | Value::Integer(_) | Value::Boolean(_) => true,
+        Value::Float(number) => number.is_finite(),
+        Value::Datetime(_) => false,
+        Value::Array(items) => items.iter().all(is_json),
+        Value::Table(table) => table.values().all(is_json),
+    }
 }
 
 fn noun(kind: Kind) -> &'static str {
@@ -107,6 +120,7 @@ fn noun(kind: Kind) -> &'static str {
         Kind::Path(_) => "path",
         Kind::TextList => "list of texts",
         Kind::Folders => "list of paths",
+        Kind::Table => "table",
     }
 }
 
@@ -162,6 +176,12 @@ mod tests {
                 "model.target.stop",
                 "[1]",
                 "expected a list of texts, found array; write a list like [\"one\", \"two\"]",
+            ),
+            ("model.target.extra_body", "{ a = [1, { b = 2.5 }] }", "ok { a = [1, { b = 2.5 }] }"),
+            (
+                "model.target.extra_body",
+                "{ a = 2026-01-01 }",
+                "expected a table, found table; write a table like { name = 1 }, with no dates in it",
             ),
             ("review.mode", "\"manual\"", "ok \"manual\""),
             (

@@ -50,7 +50,7 @@ pub use origin::{Continued, DoneStage, DoneStep, HeldSkill, Imported, Origin};
 pub use phase::Phase;
 pub use record::{ApplySummary, BatchRecord, StepRecord, StepRef};
 pub use review::{Author, Decision, ReviewClose, ReviewComment, ReviewMode, TimeoutPolicy};
-pub use rollout::{Rollout, Score};
+pub use rollout::{Judging, Rollout, Score};
 pub use shared_text::SharedText;
 pub use skill::{CarriedFile, Skill, SkillFolder, skill_hash};
 pub use steer::{Retuned, Ruling};

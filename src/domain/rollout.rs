@@ -63,6 +63,25 @@ pub struct Rollout {
     pub usage: Usage,
     /// Wall time of the call in milliseconds.
     pub ms: u64,
+    /// Where a model judged the answer: what that took, which is not in `usage`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judging: Option<Judging>,
+}
+
+/// The calls that judged an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judging {
+    /// Label of the judge.
+    pub by: String,
+    pub usage: Usage,
+    pub ms: u64,
+}
+
+impl Rollout {
+    /// Usage of the judge.
+    pub fn judging_usage(&self) -> Usage {
+        self.judging.as_ref().map_or(Usage::default(), |judging| judging.usage)
+    }
 }
 
 #[cfg(test)]

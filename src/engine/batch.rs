@@ -8,7 +8,8 @@ use super::reflection::{self, Analyses, Lesson, start_analyses};
 use super::run::Run;
 use super::step::{Findings, mean_of, round6};
 use crate::domain::{
-    BatchRecord, Brief, DeepProbe, EffectKey, Item, Phase, ProbeAnswer, SourceType, StepRef, Trajectory, Turn,
+    BatchRecord, Brief, DeepProbe, Delivery, EffectKey, Item, Phase, ProbeAnswer, Rollout, SourceType,
+    StepRef, Trajectory, Turn,
 };
 use crate::env::batches::Batch;
 use crate::event::{EvalPurpose, Event, ItemResult};
@@ -62,9 +63,10 @@ impl Run {
                     }
                 }
                 if let Some(rollout) = result.rollout() {
-                    trajectories.push(Trajectory::of_training(item, rollout));
+                    trajectories.push(self.trajectory(item, rollout));
                     items.push(item);
                     found.spend("rollout", rollout.usage);
+                    found.spend_judging(rollout.judging_usage());
                     found.rollouts.push(rollout.clone());
                 }
                 results.push(result);
@@ -124,6 +126,16 @@ impl Run {
             Ok((item, self.shop.rollout_key(&spec), self.shop.start_rollout(&spec)?))
         };
         Ok(Started { batch, pending: batch.items.iter().map(start).collect::<Result<_, Stop>>()? })
+    }
+
+    /// A training rollout as the optimizer may see it.
+    fn trajectory(&self, item: &Item, rollout: &Rollout) -> Trajectory {
+        let trajectory = Trajectory::of_training(item, rollout);
+        let is_agent = self.shop.target.delivery() == Delivery::Files;
+        if is_agent && !self.shop.config().model.codex.codex_trace_to_optimizer {
+            return Trajectory { turns: Vec::new(), ..trajectory };
+        }
+        trajectory
     }
 
     async fn collect(
@@ -213,11 +225,12 @@ impl Run {
         };
         let probed = evaluate(&self.shop, &self.metric, spec).await?;
         found.spend("rollout", probed.usage);
+        found.spend_judging(probed.judging);
         let probed: Vec<Trajectory> = items
             .iter()
             .zip(&probed.results)
             .filter_map(|(item, result)| {
-                let trajectory = Trajectory::of_training(item, result.as_ref()?.rollout()?);
+                let trajectory = self.trajectory(item, result.as_ref()?.rollout()?);
                 Some(with_reference(trajectory, item))
             })
             .collect();

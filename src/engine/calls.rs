@@ -12,12 +12,12 @@ use super::journal::Journal;
 use super::settings::Settings;
 use super::slots::{Slot, Slots};
 use super::steering::Steering;
-use crate::config::{Config, RoleConfig};
+use crate::config::{Config, ModelConfig};
 use crate::domain::{
     Asks, Author, Brief, ChatReply, ChatRequest, EffectKey, Item, Role, Sampling, Skill, StepRef, UpdateMode,
     Usage, fingerprint,
 };
-use crate::env::{Environment, RolloutContext};
+use crate::env::{Environment, Judge, RolloutContext};
 use crate::event::{Event, ItemResult};
 use crate::model::{ChatModel, LiveSink};
 use crate::optim::{Prompts, ReplyFault};
@@ -29,6 +29,8 @@ pub struct Workshop {
     pub env: Arc<dyn Environment>,
     pub target: Arc<dyn ChatModel>,
     pub optimizer: Arc<dyn ChatModel>,
+    /// Set where the environment asks one.
+    pub judge: Option<Arc<dyn ChatModel>>,
     pub prompts: Prompts,
     pub journal: Arc<Journal>,
     pub steering: Arc<Steering>,
@@ -96,6 +98,11 @@ impl Workshop {
         let sampling = serde_json::to_string(&sampling).unwrap_or_default();
         let mut parts =
             vec![&spec.skill.text, &item, self.target.label(), &sampling, self.env.version(), &spec.path];
+        let judge = self.judge.as_ref().map(|judge| {
+            let sampling = self.sampling(Role::Judge, &spec.path);
+            [judge.label().to_owned(), serde_json::to_string(&sampling).unwrap_or_default()]
+        });
+        parts.extend(judge.iter().flatten().map(String::as_str));
         parts.extend(spec.readout);
         EffectKey { path: spec.path.clone(), fingerprint: fingerprint(parts) }
     }
@@ -132,6 +139,10 @@ impl Workshop {
                     sampling: shop.sampling(Role::Target, &path),
                     readout: readout.as_deref(),
                     live: &live,
+                    judge: shop.judge.as_ref().map(|model| Judge {
+                        model: model.as_ref(),
+                        sampling: shop.sampling(Role::Judge, &path),
+                    }),
                 };
                 shop.env.rollout(&item, &skill, context).await
             };
@@ -151,7 +162,8 @@ impl Workshop {
     pub fn optimizer_request(&self, path: String, stage: &str, brief: Brief) -> ChatRequest {
         let mut sampling = self.sampling(Role::Optimizer, &path);
         if holds_whole_skill(&brief) {
-            sampling.max_tokens = self.config().model.rewrite_max_completion_tokens;
+            let model = &self.config().model;
+            sampling.max_tokens = capped(model.rewrite_max_completion_tokens, model, Role::Optimizer);
         }
         let prompt = self.prompts.render(&brief);
         let brief = Some(Box::new(brief));
@@ -277,12 +289,7 @@ impl Workshop {
 
     fn sampling(&self, role: Role, path: &str) -> Sampling {
         let config = self.config();
-        let settings = match role {
-            Role::Target => &config.model.target,
-            Role::Optimizer => &config.model.optimizer,
-            Role::Judge => &config.model.judge,
-        };
-        sampling(config.train.seed, settings, path)
+        sampling(config.train.seed, &config.model, role, path)
     }
 
     async fn slot<'a>(&self, slots: &'a Slots) -> Result<Slot<'a>, Stop> {
@@ -326,19 +333,24 @@ fn holds_whole_skill(brief: &Brief) -> bool {
 
 /// Sampling of a role with the call's own seed: the first 52 bits of SHA-256(run seed, path), which every JSON
 /// reader keeps exactly.
-pub fn sampling(run_seed: u64, role: &RoleConfig, path: &str) -> Sampling {
-    let seed = role.send_seed.then(|| {
+pub fn sampling(run_seed: u64, model: &ModelConfig, role: Role, path: &str) -> Sampling {
+    let own = model.role(role);
+    let seed = own.send_seed.then(|| {
         let digest = fingerprint([run_seed.to_string().as_str(), path]);
         u64::from_str_radix(&digest[..13], 16).unwrap_or_default()
     });
     Sampling {
-        max_tokens: role.max_tokens,
-        temperature: role.temperature,
-        top_p: role.top_p,
-        top_k: role.top_k,
+        max_tokens: capped(own.max_tokens, model, role),
+        temperature: model.temperature(role),
+        top_p: own.top_p,
+        top_k: own.top_k,
         seed,
-        stop: role.stop.clone(),
+        stop: own.stop.clone(),
     }
+}
+
+fn capped(tokens: u32, model: &ModelConfig, role: Role) -> u32 {
+    model.token_ceiling(role).map_or(tokens, |most| tokens.min(most))
 }
 
 /// The model error of an item that has no score, for places that need a message.

@@ -3,7 +3,7 @@
 
 use super::Stop;
 use super::calls::Consulted;
-use super::evaluation::{EvalItems, Evaluation, EvaluationSpec, begin};
+use super::evaluation::{EvalItems, EvaluationSpec, begin};
 use super::run::Run;
 use crate::domain::{
     Brief, ComparisonPair, EpochStage, GateDecision, Item, MetaSkill, PairPolicy, Phase, Rollout, Skill,
@@ -150,7 +150,7 @@ impl Run {
         }
         let path = format!("{place}/eval");
         let evaluation = self.evaluate_candidate(at, purpose, path.clone(), path, candidate).await?;
-        usage += evaluation.usage;
+        usage += evaluation.spent();
         let decision = self.judge(candidate, &evaluation);
         self.adopt(candidate, evaluation, &decision, origin, at.step);
         Ok((decision.verdict.into(), Some(decision), usage))
@@ -284,10 +284,10 @@ impl Run {
         )?;
         let curr =
             begin(&self.shop, &self.metric, spec("curr", EvalPurpose::LongitudinalCurr, &self.current))?;
-        let Evaluation { results: prev, usage: mut spent, .. } = prev.finish().await?;
-        let Evaluation { results: curr, usage, .. } = curr.finish().await?;
-        spent += usage;
-        Ok(Round { items, prev, curr, usage: spent })
+        let (prev, curr) = (prev.finish().await?, curr.finish().await?);
+        let mut usage = prev.spent();
+        usage += curr.spent();
+        Ok(Round { items, prev: prev.results, curr: curr.results, usage })
     }
 }
 

@@ -23,9 +23,18 @@ pub struct Evaluation {
     pub score: GateScore,
     /// What measuring cost; results known before cost nothing.
     pub usage: Usage,
+    /// What judging of that cost, which is not in `usage`.
+    pub judging: Usage,
 }
 
 impl Evaluation {
+    /// What it cost in all.
+    pub fn spent(&self) -> Usage {
+        let mut spent = self.usage;
+        spent += self.judging;
+        spent
+    }
+
     /// Score of the item at `index`; `None` when it was not run or not answered.
     pub fn score_of(&self, index: usize) -> Option<&Score> {
         Some(&self.results[index].as_ref()?.rollout()?.score)
@@ -205,7 +214,7 @@ impl Running<'_> {
     pub async fn finish(mut self) -> Result<Evaluation, Stop> {
         let n = self.order.len();
         let mut results: Vec<Option<ItemResult>> = vec![None; n];
-        let mut usage = Usage::default();
+        let (mut usage, mut judging) = (Usage::default(), Usage::default());
         let mut lacking = Vec::new();
         while !self.flight.is_empty() {
             for (index, key, pending) in std::mem::take(&mut self.flight) {
@@ -227,6 +236,7 @@ impl Running<'_> {
                 }
                 if let Some(rollout) = result.rollout() {
                     usage += rollout.usage;
+                    judging += rollout.judging_usage();
                 }
                 results[index] = Some(result);
             }
@@ -255,7 +265,7 @@ impl Running<'_> {
             curtailed: self.done < n,
             missing,
         })?;
-        Ok(Evaluation { results, score, usage })
+        Ok(Evaluation { results, score, usage, judging })
     }
 }
 
@@ -290,6 +300,7 @@ fn without_cost(known: &ItemResult) -> ItemResult {
         let rollout = Arc::make_mut(rollout);
         rollout.usage = Usage::default();
         rollout.ms = 0;
+        rollout.judging = None;
     }
     result
 }

@@ -5,8 +5,8 @@ use crate::domain::Dataset;
 use crate::env::batches::{eval_size, steps_per_epoch};
 use crate::event::RunPlan;
 
-/// The plan that `run_started` records. `target` and `optimizer` are labels for people.
-pub fn run_plan(config: &Config, data: &Dataset, target: &str, optimizer: &str) -> RunPlan {
+/// The plan that `run_started` records. `target`, `optimizer` and `judge` are labels for people.
+pub fn run_plan(config: &Config, data: &Dataset, [target, optimizer, judge]: [&str; 3]) -> RunPlan {
     let train = &config.train;
     let steps_per_epoch = steps_per_epoch(data.train.len(), train.batch_size, train.accumulation);
     let steps_per_epoch = u32::try_from(steps_per_epoch).unwrap_or(u32::MAX);
@@ -24,6 +24,7 @@ pub fn run_plan(config: &Config, data: &Dataset, target: &str, optimizer: &str) 
         },
         target: target.to_owned(),
         optimizer: optimizer.to_owned(),
+        judge: judge.to_owned(),
         env: match config.env.kind {
             EnvKind::Qa => "qa".to_owned(),
         },

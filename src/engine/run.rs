@@ -57,6 +57,8 @@ pub struct EngineParts {
     pub env: Arc<dyn Environment>,
     pub target: Arc<dyn ChatModel>,
     pub optimizer: Arc<dyn ChatModel>,
+    /// Set where the environment asks one.
+    pub judge: Option<Arc<dyn ChatModel>>,
     pub prompts: Prompts,
     /// What the models were built with and that may change under way.
     pub dials: Arc<Dials>,
@@ -179,7 +181,8 @@ async fn conduct(
         }
         _ => None,
     });
-    let mut plan = run_plan(&config, &data, parts.target.label(), parts.optimizer.label());
+    let judge = parts.judge.as_ref().map_or("", |judge| judge.label());
+    let mut plan = run_plan(&config, &data, [parts.target.label(), parts.optimizer.label(), judge]);
     let fresh = begun.is_none();
     match begun {
         Some((begun_with, planned, from, carried)) => {
@@ -214,6 +217,7 @@ async fn conduct(
         env: parts.env,
         target: parts.target,
         optimizer: parts.optimizer,
+        judge: parts.judge,
         prompts: parts.prompts,
         journal: parts.journal,
         steering,

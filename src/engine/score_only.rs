@@ -10,9 +10,9 @@ use tokio::sync::Semaphore;
 use super::Stop;
 use super::calls::sampling;
 use crate::config::Config;
-use crate::domain::{Dataset, Evaluator, Item, Score, Split};
+use crate::domain::{Dataset, Evaluator, Item, Role, Score, Split};
 use crate::env::batches::eval_size;
-use crate::env::{Environment, RolloutContext};
+use crate::env::{Environment, Judge, RolloutContext};
 use crate::event::ItemResult;
 use crate::gate::passed;
 use crate::model::{ChatModel, LiveSink};
@@ -22,6 +22,8 @@ pub struct Scoring<'a> {
     pub config: &'a Config,
     pub env: &'a dyn Environment,
     pub target: &'a dyn ChatModel,
+    /// Set where the environment asks one.
+    pub judge: Option<&'a dyn ChatModel>,
     pub data: &'a Dataset,
     pub splits: &'a [Split],
     pub skills: &'a [String],
@@ -146,9 +148,13 @@ async fn roll_out(scoring: &Scoring<'_>, draw: Draw<'_>, quiet: &LiveSink) -> Re
         target: scoring.target,
         path: &path,
         stage: "evaluation",
-        sampling: sampling(scoring.config.train.seed, &scoring.config.model.target, &seeded),
+        sampling: sampling(scoring.config.train.seed, &scoring.config.model, Role::Target, &seeded),
         readout: None,
         live: quiet,
+        judge: scoring.judge.map(|model| Judge {
+            model,
+            sampling: sampling(scoring.config.train.seed, &scoring.config.model, Role::Judge, &seeded),
+        }),
     };
     match scoring.env.rollout(item, &scoring.skills[arm], context).await {
         Ok(rollout) => Ok(ItemResult::Scored(Arc::new(rollout))),

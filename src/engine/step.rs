@@ -44,6 +44,12 @@ impl Findings {
         *self.tokens.entry(stage.to_owned()).or_default() += usage;
     }
 
+    pub fn spend_judging(&mut self, usage: Usage) {
+        if usage != Usage::default() {
+            self.spend("judge", usage);
+        }
+    }
+
     /// All analyses that may propose something, probed ones last.
     fn pool(&self) -> Vec<Analysis> {
         self.analyses.iter().chain(self.deep_analyses.iter().flatten()).cloned().collect()
@@ -88,6 +94,7 @@ impl Run {
         let purpose = crate::event::EvalPurpose::Candidate;
         let evaluation = self.evaluate_candidate(at, purpose, id, path, &candidate).await?;
         found.spend("evaluation", evaluation.usage);
+        found.spend_judging(evaluation.judging);
         self.phase(at, Phase::Gate)?;
         let decision = self.judge(&candidate, &evaluation);
         self.shop.journal.emit(Event::GateDecided { at, decision: Box::new(decision.clone()) })?;

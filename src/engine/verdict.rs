@@ -25,7 +25,7 @@ impl Run {
         }
         let current = self.current.clone();
         let evaluation = self.measure(at, EvalPurpose::Rescore, id.clone(), id, &current, None).await?;
-        let usage = evaluation.usage;
+        let usage = evaluation.spent();
         if evaluation.score.beats(self.best_score.gate) {
             self.best = current;
             self.best_score = evaluation.score.clone();

@@ -8,6 +8,7 @@ mod answer;
 mod choice;
 mod demo;
 mod error;
+mod judge;
 mod leaks;
 mod passages;
 mod qa;
@@ -23,11 +24,12 @@ use crate::model::{ChatModel, LiveSink, ModelError};
 
 pub use answer::Extraction;
 pub use error::{DataError, Place};
+pub use judge::Judge;
 pub use leaks::{HeldOutTexts, Leak};
 pub use passages::leading_passages;
 pub use qa::QaEnv;
 pub use rows::read_rows;
-pub use scorer::{References, Scorer, normalize};
+pub use scorer::{References, Rule, Scorer, normalize};
 pub use split::{parse_ratio, split_counts};
 pub use task::{Task, train_size};
 
@@ -42,11 +44,18 @@ pub struct RolloutContext<'a> {
     /// A diagnostic instruction that the prompt ends with (deep reflection).
     pub readout: Option<&'a str>,
     pub live: &'a LiveSink,
+    /// Set where [`Environment::needs_judge`].
+    pub judge: Option<Judge<'a>>,
 }
 
 pub trait Environment: Send + Sync {
     /// Kind and version of templates, extraction and scorer; part of evaluation fingerprints.
     fn version(&self) -> &str;
+
+    /// Whether a model judges the answers.
+    fn needs_judge(&self) -> bool {
+        false
+    }
 
     /// Reference material of a training item for the optimizer's second look, which it must not reveal; "" without any.
     fn reference(&self, item: &Item) -> String;

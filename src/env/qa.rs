@@ -1,18 +1,21 @@
 //! The question-answer environment: templates make the prompt, one call answers, a rule finds the answer, a scorer
-//! judges it. Owns that one exchange; must not know splits, the optimiser or how calls are made.
+//! or a judge says what it is worth. Owns that one exchange; must not know splits, the optimiser or how calls are made.
 
 use futures_util::future::BoxFuture;
 use minijinja::{AutoEscape, Environment as Templates, ErrorKind, UndefinedBehavior};
 use serde_json::Value;
 
-use crate::config::{EnvConfig, PromptStyle};
-use crate::domain::{Asks, ChatRequest, Item, Message, Prompt, Role, Rollout, Speaker, fingerprint};
+use crate::config::{EnvConfig, PromptStyle, ScorerKind};
+use crate::domain::{
+    Asks, ChatRequest, Delivery, Item, Message, Prompt, Role, Rollout, Speaker, Workspace, fingerprint,
+};
 use crate::model::ModelError;
 
 use super::answer::Extraction;
 use super::error::DataError;
+use super::judge::{Case, JUDGE_VERSION, judge};
 use super::passages::leading_passages;
-use super::scorer::{References, SCORER_VERSION, Scorer, no_answer};
+use super::scorer::{References, Rule, SCORER_VERSION, Scorer, no_answer};
 use super::{Environment, RolloutContext};
 
 /// Raised when prompts, extraction or the rollout's form change for equal settings.
@@ -20,6 +23,7 @@ const QA_VERSION: &str = "1";
 
 const SYSTEM: &str = "env.system_template";
 const USER: &str = "env.user_template";
+const JUDGE: &str = "env.judge_template";
 
 /// Longest text kept in a rollout, bytes; the complete reply stays in `calls/`.
 const KEPT: usize = 32 * 1024;
@@ -30,10 +34,17 @@ pub struct QaEnv {
     templates: Templates<'static>,
     style: PromptStyle,
     extraction: Extraction,
-    scorer: Scorer,
+    scoring: Scoring,
     answer_field: String,
     type_field: String,
     version: String,
+}
+
+/// Who says what an answer is worth.
+#[derive(Debug)]
+enum Scoring {
+    Rule(Scorer),
+    Judge,
 }
 
 struct Rendered {
@@ -48,8 +59,17 @@ impl QaEnv {
         templates.set_undefined_behavior(UndefinedBehavior::Strict);
         templates.set_auto_escape_callback(|_| AutoEscape::None);
         templates.add_filter("passages", |context: String, limit: usize| leading_passages(&context, limit));
-        for (key, source) in [(SYSTEM, &config.system_template), (USER, &config.user_template)] {
-            templates.add_template_owned(key, source.clone()).map_err(|error| {
+        let judge = match config.judge_template.as_str() {
+            "" => super::judge::TEMPLATE,
+            own => own,
+        };
+        let sources = [
+            (SYSTEM, config.system_template.as_str()),
+            (USER, config.user_template.as_str()),
+            (JUDGE, judge),
+        ];
+        for (key, source) in sources {
+            templates.add_template_owned(key, source.to_owned()).map_err(|error| {
                 let line =
                     error.line().map_or(String::new(), |line| format!(" (line {line} of the template)"));
                 DataError::setting(key, format!("{}{line}", described(&error)))
@@ -65,7 +85,10 @@ impl QaEnv {
             templates,
             style: config.prompt_style,
             extraction: Extraction::new(config)?,
-            scorer: Scorer { kind: config.scorer, numeric_tolerance: config.numeric_tolerance },
+            scoring: match Rule::of(config.scorer) {
+                Some(kind) => Scoring::Rule(Scorer { kind, numeric_tolerance: config.numeric_tolerance }),
+                None => Scoring::Judge,
+            },
             answer_field: config.answer_field.clone(),
             type_field: config.type_field.clone(),
             version: version(config),
@@ -74,8 +97,16 @@ impl QaEnv {
 
     /// Whether every rollout of `item` can be rendered and scored; else what to repair.
     pub fn check(&self, item: &Item) -> Result<(), String> {
-        self.references(item)?;
-        self.render(item, "").map(|_| ())
+        let references = self.references(item)?;
+        let Rendered { user, .. } = self.render(item, "")?;
+        match self.scoring {
+            Scoring::Rule(_) => Ok(()),
+            Scoring::Judge => {
+                let case =
+                    Case { path: "", fields: &item.fields, task: &user, references: &references, answer: "" };
+                super::judge::render(&self.templates, JUDGE, &case).map(|_| ())
+            }
+        }
     }
 
     fn references(&self, item: &Item) -> Result<References, String> {
@@ -84,7 +115,11 @@ impl QaEnv {
             .fields
             .get(field)
             .ok_or_else(|| format!("has no field `{field}` (env.answer_field); it has {}", names(item)))?;
-        self.scorer.references(value).map_err(|problem| format!("`{field}`: {problem}"))
+        let references = match &self.scoring {
+            Scoring::Rule(scorer) => scorer.references(value),
+            Scoring::Judge => References::read(value),
+        };
+        references.map_err(|problem| format!("`{field}`: {problem}"))
     }
 
     fn render(&self, item: &Item, skill: &str) -> Result<Rendered, String> {
@@ -146,7 +181,14 @@ impl QaEnv {
         let unusable =
             |message: String| ModelError::Prompt { message: format!("item {:?}: {message}", item.id) };
         let references = self.references(item).map_err(unusable)?;
-        let mut rendered = self.render(item, skill).map_err(unusable)?;
+        // A model that finds the skill as a file is given the task alone.
+        let (in_prompt, workspace) = match context.target.delivery() {
+            Delivery::Prompt => (skill, None),
+            Delivery::Files => {
+                ("", Some(Box::new(Workspace { skill: skill.to_owned(), ..Workspace::default() })))
+            }
+        };
+        let mut rendered = self.render(item, in_prompt).map_err(unusable)?;
         if let Some(readout) = context.readout {
             rendered.user = format!("{}\n\n## Training readout\n\n{readout}", rendered.user.trim_end());
         }
@@ -157,13 +199,25 @@ impl QaEnv {
             prompt: self.prompt(&rendered),
             sampling: context.sampling,
             asks: Asks::default(),
-            workspace: None,
+            workspace,
             brief: None,
         };
         let reply = context.target.chat(&request, context.live).await?;
-        let (answer, score) = match self.extraction.extract(&reply.text) {
-            Ok(answer) => (answer, self.scorer.score(answer, &references)),
-            Err(why) => ("", no_answer(&why)),
+        let (answer, score, judging) = match (self.extraction.extract(&reply.text), &self.scoring) {
+            (Err(why), _) => ("", no_answer(&why), None),
+            (Ok(answer), Scoring::Rule(scorer)) => (answer, scorer.score(answer, &references), None),
+            (Ok(answer), Scoring::Judge) => {
+                let case = Case {
+                    path: context.path,
+                    fields: &item.fields,
+                    task: &rendered.user,
+                    references: &references,
+                    answer,
+                };
+                let by = context.judge.as_ref().ok_or_else(|| unusable("no judge was given".into()))?;
+                let asked = judge(by, &self.templates, JUDGE, &case, context.live).await?;
+                (answer, asked.0, Some(asked.1))
+            }
         };
         Ok(Rollout {
             item: item.id.clone(),
@@ -179,6 +233,7 @@ impl QaEnv {
             finish: reply.finish,
             usage: reply.usage,
             ms: reply.ms,
+            judging,
         })
     }
 }
@@ -186,6 +241,10 @@ impl QaEnv {
 impl Environment for QaEnv {
     fn version(&self) -> &str {
         &self.version
+    }
+
+    fn needs_judge(&self) -> bool {
+        matches!(self.scoring, Scoring::Judge)
     }
 
     fn reference(&self, item: &Item) -> String {
@@ -215,13 +274,17 @@ fn version(config: &EnvConfig) -> String {
         config.numeric_tolerance,
     ])
     .to_string();
-    let hash = fingerprint([
+    let mut parts = vec![
         QA_VERSION,
         SCORER_VERSION,
-        &config.system_template,
-        &config.user_template,
+        config.system_template.as_str(),
+        config.user_template.as_str(),
         rules.as_str(),
-    ]);
+    ];
+    if config.scorer == ScorerKind::Judge {
+        parts.extend([JUDGE_VERSION, config.judge_template.as_str()]);
+    }
+    let hash = fingerprint(parts);
     format!("qa-{}", &hash[..16])
 }
 

@@ -65,6 +65,7 @@ async fn rollout(
         sampling,
         readout: None,
         live: &live,
+        judge: None,
     };
     let result = environment.rollout(&item(), SKILL, context).await;
     let seen = model.seen.lock().unwrap().clone().unwrap();
@@ -216,4 +217,161 @@ fn the_task_type_is_the_items_or_qa() {
     assert_eq!(with(json!(3)), "3");
     assert_eq!(with(json!(null)), "qa");
     assert_eq!(environment.task_type(&item()), "qa");
+}
+
+/// A model with replies in turn that keeps what it was asked; the skill comes to it as told.
+struct Scripted {
+    delivery: Delivery,
+    replies: Mutex<Vec<Result<String, ModelError>>>,
+    seen: Mutex<Vec<ChatRequest>>,
+}
+
+impl Scripted {
+    fn new(delivery: Delivery, replies: &[&str]) -> Self {
+        let replies = replies.iter().rev().map(|reply| Ok((*reply).to_owned())).collect();
+        Self { delivery, replies: Mutex::new(replies), seen: Mutex::default() }
+    }
+
+    fn seen(&self) -> Vec<ChatRequest> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+impl ChatModel for Scripted {
+    fn label(&self) -> &str {
+        "scripted"
+    }
+
+    fn delivery(&self) -> Delivery {
+        self.delivery
+    }
+
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        _live: &'a LiveSink,
+    ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
+        self.seen.lock().unwrap().push(request.clone());
+        let reply = self.replies.lock().unwrap().pop().unwrap();
+        let usage = Usage { calls: 1, prompt_tokens: 10, completion_tokens: 2, ..Usage::default() };
+        Box::pin(async move { reply.map(|text| ChatReply::of_text(text, FinishReason::Stop, usage, 3)) })
+    }
+}
+
+async fn run(config: &EnvConfig, target: &Scripted, judge: Option<&Scripted>) -> Result<Rollout, ModelError> {
+    let live: LiveSink = Arc::new(|_| ());
+    let sampling = || Sampling {
+        max_tokens: 12,
+        temperature: None,
+        top_p: None,
+        top_k: None,
+        seed: None,
+        stop: Vec::new(),
+    };
+    let context = RolloutContext {
+        target,
+        path: "e01/s001/rollout/x#0",
+        stage: "rollout",
+        sampling: sampling(),
+        readout: None,
+        live: &live,
+        judge: judge.map(|model| super::super::judge::Judge { model, sampling: sampling() }),
+    };
+    QaEnv::new(config).unwrap().rollout(&item(), SKILL, context).await
+}
+
+fn judged() -> EnvConfig {
+    EnvConfig { scorer: ScorerKind::Judge, ..EnvConfig::default() }
+}
+
+#[tokio::test]
+async fn a_judge_sees_task_reference_and_answer_and_never_the_skill() {
+    let judge = Scripted::new(
+        Delivery::Prompt,
+        &[r#"{"reason": "the\ncapital", "verdict": "correct", "score": 0.9}"#],
+    );
+    let target = Scripted::new(Delivery::Prompt, &["I think:\nBern"]);
+    let rollout = run(&judged(), &target, Some(&judge)).await.unwrap();
+    assert_eq!((rollout.score.hard, rollout.score.soft), (1.0, 0.9));
+    assert_eq!(rollout.score.reason, "right: \"Bern\" (judge: the capital)");
+    let judging = rollout.judging.unwrap();
+    assert_eq!((judging.by.as_str(), judging.usage.calls, judging.ms), ("scripted", 1, 3));
+    assert_eq!(rollout.usage.calls, 1, "the judge's calls are counted apart");
+    let seen = judge.seen();
+    assert_eq!((seen[0].path.as_str(), seen[0].stage.as_str()), ("e01/s001/rollout/x#0/judge", "judge"));
+    assert_eq!(seen[0].role, Role::Judge);
+    assert_eq!(seen[0].asks.output.as_ref().unwrap().schema["required"][1], "verdict");
+    let Prompt::Chat(messages) = &seen[0].prompt else { panic!() };
+    let text = messages[1].content.text();
+    for shown in ["Where is Hugo & Zoe?", "Bern | Berne", "<answer>\nBern\n</answer>"] {
+        assert!(text.contains(shown), "{text}");
+    }
+    assert!(!format!("{messages:?}").contains("Name the <city>"), "the skill is not judged");
+}
+
+#[tokio::test]
+async fn a_verdict_that_cannot_be_read_gets_one_repair_round_and_then_there_is_no_score() {
+    let good = r#"{"reason": "no", "verdict": "incorrect", "score": 0.25}"#;
+    let judge = Scripted::new(Delivery::Prompt, &["It is right.", good]);
+    let rollout = run(&judged(), &Scripted::new(Delivery::Prompt, &["Rome"]), Some(&judge)).await.unwrap();
+    assert_eq!((rollout.score.hard, rollout.score.soft), (0.0, 0.25));
+    assert_eq!(rollout.judging.unwrap().usage.calls, 2);
+    let seen = judge.seen();
+    assert_eq!(seen[1].path, "e01/s001/rollout/x#0/judge/repair");
+    let Prompt::Chat(messages) = &seen[1].prompt else { panic!() };
+    assert_eq!(messages[2].content.text(), "It is right.");
+    assert!(
+        messages[3].content.text().starts_with("That cannot be used: the judge's reply holds no JSON object")
+    );
+
+    let judge = Scripted::new(Delivery::Prompt, &["yes", "yes!"]);
+    let error = run(&judged(), &Scripted::new(Delivery::Prompt, &["Rome"]), Some(&judge)).await.unwrap_err();
+    assert!(matches!(&error, ModelError::Unjudged { .. }) && !error.ends_run(), "missing, never 0: {error}");
+
+    // A reply without an answer needs no judge.
+    let config = EnvConfig { answer_rule: AnswerRule::Tag, ..judged() };
+    let judge = Scripted::new(Delivery::Prompt, &[]);
+    let rollout = run(&config, &Scripted::new(Delivery::Prompt, &["Bern"]), Some(&judge)).await.unwrap();
+    assert!(
+        rollout.judging.is_none() && rollout.score.reason.starts_with("no answer"),
+        "{:?}",
+        rollout.score
+    );
+}
+
+#[test]
+fn a_judge_s_template_is_part_of_the_version_and_checked_with_the_data() {
+    let own = EnvConfig { judge_template: "{{ question }} {{ answer }} {{ moon }}".into(), ..judged() };
+    let versions = [&judged(), &own, &EnvConfig::default()].map(|config| QaEnv::new(config).unwrap().version);
+    assert!(versions[0] != versions[1] && versions[1] != versions[2] && versions[0] != versions[2]);
+    let told = QaEnv::new(&own).unwrap().check(&item()).unwrap_err();
+    assert!(told.starts_with("env.judge_template: undefined value"), "{told}");
+    assert_eq!(QaEnv::new(&judged()).unwrap().check(&item()), Ok(()));
+    let other = EnvConfig { judge_template: "x".into(), ..EnvConfig::default() };
+    assert_eq!(QaEnv::new(&other).unwrap().version, versions[2], "what is not used changes nothing");
+}
+
+#[tokio::test]
+async fn a_model_that_gets_files_finds_the_skill_there_and_the_task_in_its_prompt() {
+    let config = EnvConfig {
+        system_template: "Be brief.\n{{ skill }}".into(),
+        user_template: "{{ question }}".into(),
+        ..EnvConfig::default()
+    };
+    let agent = Scripted::new(Delivery::Files, &["Bern"]);
+    let rollout = run(&config, &agent, None).await.unwrap();
+    let request = agent.seen().remove(0);
+    assert_eq!(request.workspace.unwrap().skill, SKILL);
+    let Prompt::Chat(messages) = &request.prompt else { panic!() };
+    let texts: Vec<String> = messages.iter().map(|message| message.content.text()).collect();
+    assert_eq!(texts, ["Be brief.\n", "Where is Hugo & Zoe?"]);
+    assert_eq!(rollout.score.hard, 1.0);
+    let alone = Scripted::new(Delivery::Files, &["Bern"]);
+    run(&EnvConfig::default(), &alone, None).await.unwrap();
+    let Prompt::Chat(messages) = &alone.seen()[0].prompt else { panic!() };
+    assert_eq!(messages.len(), 1, "nothing is left of the system template");
+    assert_eq!(
+        run(&EnvConfig::default(), &Scripted::new(Delivery::Prompt, &["x"]), None).await.unwrap().turns,
+        []
+    );
 }

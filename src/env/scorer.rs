@@ -18,9 +18,37 @@ pub(super) const SCORER_VERSION: &str = "1";
 #[derive(Clone, Debug, PartialEq)]
 pub struct References(Vec<String>);
 
+/// A scorer that needs no model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    Exact,
+    NormalizedExact,
+    F1,
+    Contains,
+    Regex,
+    Numeric,
+    Choice,
+}
+
+impl Rule {
+    /// `None`: only a judge can tell.
+    pub fn of(kind: ScorerKind) -> Option<Self> {
+        Some(match kind {
+            ScorerKind::Exact => Self::Exact,
+            ScorerKind::NormalizedExact => Self::NormalizedExact,
+            ScorerKind::F1 => Self::F1,
+            ScorerKind::Contains => Self::Contains,
+            ScorerKind::Regex => Self::Regex,
+            ScorerKind::Numeric => Self::Numeric,
+            ScorerKind::Choice => Self::Choice,
+            ScorerKind::Judge => return None,
+        })
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Scorer {
-    pub kind: ScorerKind,
+    pub kind: Rule,
     /// Largest absolute difference that `numeric` counts as equal.
     pub numeric_tolerance: f64,
 }
@@ -34,16 +62,9 @@ struct Comparison {
 }
 
 impl References {
-    /// How people and analysts see them.
-    pub(super) fn display(&self) -> String {
-        self.0.join(" | ")
-    }
-}
-
-impl Scorer {
     /// Reads the reference answer of an item: a text, a number, a truth value, or a list of them, any of which counts.
     /// The error says what is wrong with the value.
-    pub fn references(&self, value: &Value) -> Result<References, String> {
+    pub fn read(value: &Value) -> Result<Self, String> {
         let one = |value: &Value| match value {
             Value::String(text) => Ok(text.trim().to_owned()),
             Value::Number(number) => Ok(number.to_string()),
@@ -57,29 +78,44 @@ impl Scorer {
             Value::Array(list) => list.iter().map(one).collect::<Result<Vec<_>, _>>()?,
             single => vec![one(single)?],
         };
-        for gold in &golds {
+        match golds.iter().any(String::is_empty) {
+            true => Err("an answer is empty".to_owned()),
+            false => Ok(Self(golds)),
+        }
+    }
+
+    /// How people and analysts see them.
+    pub(super) fn display(&self) -> String {
+        self.0.join(" | ")
+    }
+}
+
+impl Scorer {
+    /// Reference answers ([`References::read`]) that this scorer can compare with.
+    pub fn references(&self, value: &Value) -> Result<References, String> {
+        let references = References::read(value)?;
+        for gold in &references.0 {
             self.check(gold)?;
         }
-        Ok(References(golds))
+        Ok(references)
     }
 
     fn check(&self, gold: &str) -> Result<(), String> {
         match self.kind {
-            _ if gold.is_empty() => Err("an answer is empty".to_owned()),
-            ScorerKind::Regex => Regex::new(gold).map(|_| ()).map_err(|error| error.to_string()),
-            ScorerKind::Numeric if last_number(gold).is_none() => Err(format!("{gold:?} has no number")),
-            ScorerKind::Choice if choice_label(gold).is_none() => {
+            Rule::Regex => Regex::new(gold).map(|_| ()).map_err(|error| error.to_string()),
+            Rule::Numeric if last_number(gold).is_none() => Err(format!("{gold:?} has no number")),
+            Rule::Choice if choice_label(gold).is_none() => {
                 Err(format!("{gold:?} is not a choice letter such as \"B\""))
             }
-            ScorerKind::Contains if words(gold).is_empty() => {
+            Rule::Contains if words(gold).is_empty() => {
                 Err(format!("{gold:?} has no words besides articles and punctuation"))
             }
-            ScorerKind::Exact
-            | ScorerKind::NormalizedExact
-            | ScorerKind::F1
-            | ScorerKind::Contains
-            | ScorerKind::Numeric
-            | ScorerKind::Choice => Ok(()),
+            Rule::Exact
+            | Rule::NormalizedExact
+            | Rule::F1
+            | Rule::Contains
+            | Rule::Numeric
+            | Rule::Choice => Ok(()),
         }
     }
 
@@ -124,7 +160,7 @@ impl Scorer {
             miss: ("wrong answer", format!("got {}, wanted {}", quoted(answer), quoted(gold))),
         };
         match self.kind {
-            ScorerKind::Exact => {
+            Rule::Exact => {
                 let mut comparison = verdict(answer == gold);
                 if normalize(answer) == normalize(gold) {
                     comparison.miss.0 = "right content in the wrong form";
@@ -133,8 +169,8 @@ impl Scorer {
                 }
                 comparison
             }
-            ScorerKind::NormalizedExact => verdict(normalize(answer) == normalize(gold)),
-            ScorerKind::F1 => {
+            Rule::NormalizedExact => verdict(normalize(answer) == normalize(gold)),
+            Rule::F1 => {
                 let soft = token_f1(answer, gold);
                 let mut comparison = Comparison { soft, ..verdict(normalize(answer) == normalize(gold)) };
                 if soft > 0.0 {
@@ -143,7 +179,7 @@ impl Scorer {
                 }
                 comparison
             }
-            ScorerKind::Contains => {
+            Rule::Contains => {
                 let (answer_words, gold_words) = (words(answer), words(gold));
                 let common = overlap(&answer_words, &gold_words) as f64;
                 let mut comparison = verdict(holds(&answer_words, &gold_words));
@@ -153,7 +189,7 @@ impl Scorer {
                 }
                 comparison
             }
-            ScorerKind::Regex => match Regex::new(gold) {
+            Rule::Regex => match Regex::new(gold) {
                 Ok(pattern) => {
                     let mut comparison = verdict(pattern.is_match(answer));
                     comparison.miss =
@@ -163,14 +199,14 @@ impl Scorer {
                 // Checked when the item was read.
                 Err(_) => verdict(false),
             },
-            ScorerKind::Numeric => match (last_number(answer), last_number(gold)) {
+            Rule::Numeric => match (last_number(answer), last_number(gold)) {
                 (Some(got), Some(wanted)) => verdict((got - wanted).abs() <= self.numeric_tolerance),
                 (None, _) | (_, None) => Comparison {
                     miss: ("not a number", format!("got {}, wanted {}", quoted(answer), quoted(gold))),
                     ..verdict(false)
                 },
             },
-            ScorerKind::Choice => match (choice_label(answer), choice_label(gold)) {
+            Rule::Choice => match (choice_label(answer), choice_label(gold)) {
                 (Some(got), Some(wanted)) => verdict(got == wanted),
                 (None, _) | (_, None) => Comparison {
                     miss: (
@@ -190,7 +226,7 @@ pub(super) fn no_answer(why: &str) -> Score {
 }
 
 /// Untrusted text as one short, inert line: control and format characters are escaped.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     const SHOWN: usize = 80;
     let mut chars = text.chars();
     let shown: String = chars.by_ref().take(SHOWN).collect();

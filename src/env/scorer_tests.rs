@@ -2,20 +2,20 @@ use serde_json::json;
 
 use super::*;
 
-fn score(kind: ScorerKind, answer: &str, golds: serde_json::Value) -> Score {
+fn score(kind: Rule, answer: &str, golds: serde_json::Value) -> Score {
     let scorer = Scorer { kind, numeric_tolerance: 0.01 };
     let references = scorer.references(&golds).unwrap();
     scorer.score(answer, &references)
 }
 
-fn hard(kind: ScorerKind, answer: &str, gold: &str) -> bool {
+fn hard(kind: Rule, answer: &str, gold: &str) -> bool {
     score(kind, answer, json!(gold)).hard == 1.0
 }
 
 #[test]
 fn exact_groups_its_misses() {
-    assert_eq!(score(ScorerKind::Exact, "Bern", json!("Bern")).reason, "right: \"Bern\"");
-    let miss = |answer: &str| score(ScorerKind::Exact, answer, json!("Bern")).reason;
+    assert_eq!(score(Rule::Exact, "Bern", json!("Bern")).reason, "right: \"Bern\"");
+    let miss = |answer: &str| score(Rule::Exact, answer, json!("Bern")).reason;
     assert_eq!(miss("bern."), "right content in the wrong form: got \"bern.\", wanted \"Bern\"");
     assert_eq!(miss("It is Bern."), "more than the answer: got \"It is Bern.\", wanted \"Bern\"");
     assert_eq!(miss("Hugo"), "wrong answer: got \"Hugo\", wanted \"Bern\"");
@@ -23,32 +23,32 @@ fn exact_groups_its_misses() {
 
 #[test]
 fn the_best_of_several_references_counts() {
-    let best = score(ScorerKind::F1, "new york city", json!(["Boston", "New York", "York"]));
+    let best = score(Rule::F1, "new york city", json!(["Boston", "New York", "York"]));
     assert_eq!((best.hard, best.soft), (0.0, 0.8));
     assert_eq!(best.reason, "partly right: got \"new york city\", wanted \"New York\" (F1 0.80)");
-    assert_eq!(score(ScorerKind::Exact, "b", json!(["a", "b"])).hard, 1.0);
+    assert_eq!(score(Rule::Exact, "b", json!(["a", "b"])).hard, 1.0);
 }
 
 #[test]
 fn normalized_exact_has_no_partial_credit() {
-    assert!(hard(ScorerKind::NormalizedExact, "The  Cat!", "cat"));
-    assert_eq!(score(ScorerKind::NormalizedExact, "cat dog", json!("cat")).soft, 0.0);
+    assert!(hard(Rule::NormalizedExact, "The  Cat!", "cat"));
+    assert_eq!(score(Rule::NormalizedExact, "cat dog", json!("cat")).soft, 0.0);
 }
 
 #[test]
 fn contains_looks_at_whole_words_in_order() {
-    assert!(hard(ScorerKind::Contains, "It is New York, I think.", "new york"));
-    assert!(!hard(ScorerKind::Contains, "concatenate", "cat"));
-    let partial = score(ScorerKind::Contains, "york is new", json!("New York City"));
+    assert!(hard(Rule::Contains, "It is New York, I think.", "new york"));
+    assert!(!hard(Rule::Contains, "concatenate", "cat"));
+    let partial = score(Rule::Contains, "york is new", json!("New York City"));
     assert_eq!((partial.hard, partial.soft), (0.0, 2.0 / 3.0));
     assert!(partial.reason.starts_with("not contained: "));
 }
 
 #[test]
 fn regex_searches_the_answer() {
-    assert!(hard(ScorerKind::Regex, "about 12 apples", r"\d+ apples?"));
-    assert!(!hard(ScorerKind::Regex, "about 12 apples", r"^\d+ apples?$"));
-    assert!(score(ScorerKind::Regex, "x", json!("y")).reason.starts_with("no match: "));
+    assert!(hard(Rule::Regex, "about 12 apples", r"\d+ apples?"));
+    assert!(!hard(Rule::Regex, "about 12 apples", r"^\d+ apples?$"));
+    assert!(score(Rule::Regex, "x", json!("y")).reason.starts_with("no match: "));
 }
 
 #[test]
@@ -69,16 +69,16 @@ fn numeric_compares_the_last_number_within_the_tolerance() {
         ("12,345,678", "12345678", true),
         ("1,23,456", "23456", true),
     ] {
-        assert_eq!(hard(ScorerKind::Numeric, answer, gold), equal, "{answer} against {gold}");
+        assert_eq!(hard(Rule::Numeric, answer, gold), equal, "{answer} against {gold}");
     }
-    assert!(score(ScorerKind::Numeric, "seven", json!(7)).reason.starts_with("not a number: "));
+    assert!(score(Rule::Numeric, "seven", json!(7)).reason.starts_with("not a number: "));
 }
 
 #[test]
 fn choice_compares_letters() {
-    assert!(hard(ScorerKind::Choice, "The answer is (c).", "C"));
-    assert!(!hard(ScorerKind::Choice, "B", "C"));
-    assert!(score(ScorerKind::Choice, "no idea", json!("C")).reason.starts_with("no choice: "));
+    assert!(hard(Rule::Choice, "The answer is (c).", "C"));
+    assert!(!hard(Rule::Choice, "B", "C"));
+    assert!(score(Rule::Choice, "no idea", json!("C")).reason.starts_with("no choice: "));
 }
 
 #[test]
@@ -86,25 +86,25 @@ fn unusable_references_are_named() {
     let refuse = |kind, value: serde_json::Value| {
         Scorer { kind, numeric_tolerance: 0.0 }.references(&value).unwrap_err()
     };
-    assert_eq!(refuse(ScorerKind::Exact, json!([])), "the list of answers is empty");
-    assert_eq!(refuse(ScorerKind::Exact, json!(" ")), "an answer is empty");
-    assert_eq!(refuse(ScorerKind::Exact, json!(null)), "null is not a text, a number or a list of them");
-    assert!(refuse(ScorerKind::Exact, json!({"a": 1})).contains("is not a text"));
-    assert_eq!(refuse(ScorerKind::Numeric, json!("seven")), "\"seven\" has no number");
-    assert!(refuse(ScorerKind::Regex, json!("(")).contains("unclosed group"));
-    assert!(refuse(ScorerKind::Choice, json!("Paris")).contains("not a choice letter"));
-    assert!(refuse(ScorerKind::Contains, json!("the!")).contains("no words"));
+    assert_eq!(refuse(Rule::Exact, json!([])), "the list of answers is empty");
+    assert_eq!(refuse(Rule::Exact, json!(" ")), "an answer is empty");
+    assert_eq!(refuse(Rule::Exact, json!(null)), "null is not a text, a number or a list of them");
+    assert!(refuse(Rule::Exact, json!({"a": 1})).contains("is not a text"));
+    assert_eq!(refuse(Rule::Numeric, json!("seven")), "\"seven\" has no number");
+    assert!(refuse(Rule::Regex, json!("(")).contains("unclosed group"));
+    assert!(refuse(Rule::Choice, json!("Paris")).contains("not a choice letter"));
+    assert!(refuse(Rule::Contains, json!("the!")).contains("no words"));
 }
 
 #[test]
 fn numbers_and_truth_values_are_references_too() {
-    assert_eq!(score(ScorerKind::Exact, "12", json!(12)).hard, 1.0);
-    assert_eq!(score(ScorerKind::Exact, "true", json!([false, true])).hard, 1.0);
+    assert_eq!(score(Rule::Exact, "12", json!(12)).hard, 1.0);
+    assert_eq!(score(Rule::Exact, "true", json!([false, true])).hard, 1.0);
 }
 
 #[test]
 fn reasons_are_short_and_inert() {
-    let reason = score(ScorerKind::Exact, &"\u{1b}[31m\u{202e}".repeat(500), json!("Bern")).reason;
+    let reason = score(Rule::Exact, &"\u{1b}[31m\u{202e}".repeat(500), json!("Bern")).reason;
     assert!(!reason.contains(['\u{1b}', '\u{202e}']), "{reason}");
     assert!(reason.chars().count() < 1200);
 }

@@ -6,7 +6,7 @@ use super::{
     Record, Rescore, ReviewEdit, ReviewState, RunInfo, RunState, RunStatus, SkillVersion, StageState,
     StepState,
 };
-use crate::domain::{EpochStage, Origin, ReviewComment, Ruling, Skill, StepRef, UpdateMode, Usage};
+use crate::domain::{EpochStage, Origin, ReviewComment, Rollout, Ruling, Skill, StepRef, UpdateMode, Usage};
 
 /// Log lines kept in memory; older ones stay in the journal.
 const LOG_LINES: usize = 2000;
@@ -48,6 +48,13 @@ impl RunState {
 
     fn add_usage(&mut self, stage: &str, usage: Usage) {
         *self.usage.entry(stage.to_owned()).or_default() += usage;
+    }
+
+    fn add_rollout_usage(&mut self, stage: &str, rollout: &Rollout) {
+        self.add_usage(stage, rollout.usage);
+        if let Some(judging) = &rollout.judging {
+            self.add_usage("judge", judging.usage);
+        }
     }
 
     fn log(&mut self, at: u64, level: LogLevel, code: Option<String>, message: String) {
@@ -105,7 +112,7 @@ impl RunState {
             }
             Event::RolloutFinished { key, at, result, .. } => {
                 if let Some(rollout) = result.rollout() {
-                    self.add_usage("rollout", rollout.usage);
+                    self.add_rollout_usage("rollout", rollout);
                 }
                 let step = self.step_mut(*at, now);
                 if rollout_batch(&key.path, result.item()) == Some(step.batch_starts.len()) {
@@ -245,7 +252,7 @@ impl RunState {
                 let on_training_items =
                     self.evals.get(eval).is_some_and(|eval| eval.purpose.on_training_items());
                 if let Some(rollout) = result.rollout() {
-                    self.add_usage(if on_training_items { "rollout" } else { "evaluation" }, rollout.usage);
+                    self.add_rollout_usage(if on_training_items { "rollout" } else { "evaluation" }, rollout);
                 }
                 if let Some(state) = self.evals.get_mut(eval) {
                     state.results.push((*index, result.clone()));

@@ -23,6 +23,9 @@ pub struct RunPlan {
     pub test: usize,
     pub target: String,
     pub optimizer: String,
+    /// "": no answer is judged by a model.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub judge: String,
     pub env: String,
     pub review: ReviewMode,
 }

@@ -1,7 +1,7 @@
 //! A server that speaks one of the dialects over HTTP as an [`Endpoint`]: one attempt and its timeouts. Must not read
 //! configuration, environment variables or files, and must not retry.
 
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
@@ -10,7 +10,6 @@ use reqwest::{Client, Response};
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value};
 
-use super::LiveSink;
 use super::address::{Address, authorization, header, operation_url};
 use super::attempt::{Endpoint, Fault, FaultKind};
 use super::dialect::{AuthStyle, Dialect, Paths};
@@ -26,6 +25,7 @@ use super::retry::judge_error;
 use super::rungs::rung;
 use super::verdict::reply;
 use super::wire::{Call, Outgoing, Reader, ThinkingError, ThinkingMode, check_thinking, outgoing};
+use super::{LiveSink, tls};
 use crate::config::Effort;
 use crate::domain::{ChatReply, ChatRequest, Rung, fingerprint};
 use crate::event::Live;
@@ -374,11 +374,7 @@ fn build_client(
     headers: HeaderMap,
     connect_timeout: Duration,
 ) -> Result<Client, HttpSetupError> {
-    static PROVIDER: Once = Once::new();
-    PROVIDER.call_once(|| {
-        // An error means that another provider is installed already, which serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
+    tls::install_provider();
     let mut builder = Client::builder()
         .default_headers(headers)
         .connect_timeout(connect_timeout)

@@ -3,13 +3,16 @@
 
 mod address;
 mod attempt;
+mod azure;
 mod breaker;
 mod budget;
+mod child_env;
 mod dialect;
 mod dialects;
 mod dials;
 pub mod edit_search;
 mod error_body;
+mod handoff;
 pub mod exec;
 mod http;
 mod label;
@@ -22,6 +25,7 @@ mod metered;
 pub mod mock;
 mod patience;
 mod prices;
+mod program;
 mod quota;
 mod rates;
 mod receive;
@@ -29,14 +33,18 @@ mod record;
 mod redact;
 mod retry;
 mod rungs;
+mod secret;
+mod server;
 mod sse;
 mod stack;
+mod tls;
 mod verdict;
 mod warm_up;
 mod wire;
 pub mod worker_protocol;
 
 pub use attempt::{Endpoint, Fault, FaultKind, request_bound};
+pub use azure::TEST_ENDPOINT as TEST_IDENTITY_ENDPOINT;
 pub use breaker::{Breaker, Breakers, Opened};
 pub use budget::{Budget, NoPrice, Reservation, UnansweredSink};
 pub use dialect::{
@@ -45,6 +53,7 @@ pub use dialect::{
 };
 pub use dialects::{DialectError, Dialects};
 pub use dials::{Dials, Limits};
+pub use handoff::unanswered;
 pub use http::{HttpEndpoint, HttpSettings, HttpSetupError};
 pub use ledger::{LEDGER_FILE, LedgerError, Purpose, above};
 pub use lessons::{Lessons, Notice};
@@ -58,7 +67,8 @@ pub use rates::{Allowance, RateHint};
 pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;
-pub use stack::{LocalBackend, ModelStack, SetupError, StackParts};
+pub use secret::{KeyError, KeySource, SHORTEST_KEY};
+pub use stack::{LocalBackend, ModelStack, Outline, SetupError, StackParts, key_variables};
 pub use wire::{ThinkingError, ThinkingMode};
 
 use std::sync::Arc;
@@ -103,6 +113,8 @@ pub trait Likelihood: Send + Sync {
 pub enum ModelError {
     #[error("authentication failed at {host}: {message}; check {remedy}")]
     Authentication { host: String, message: String, remedy: String },
+    #[error("{host} cannot be used: {message}")]
+    Unusable { host: String, message: String },
     #[error("{}", refused(.host, *.status, .message))]
     Refused { host: String, status: u16, message: String },
     #[error("no reply from {host} after {attempts} attempts: {message}")]
@@ -118,6 +130,9 @@ pub enum ModelError {
     /// No call was made: the environment has no prompt for the item.
     #[error("cannot build the prompt: {message}")]
     Prompt { message: String },
+    /// The judge answered, but gave no verdict.
+    #[error("no verdict on the answer: {message}")]
+    Unjudged { message: String },
     #[error("cancelled")]
     Cancelled,
 }
@@ -133,7 +148,7 @@ fn refused(host: &str, status: u16, message: &str) -> String {
 impl ModelError {
     /// The run cannot go on: nothing further would be answered either.
     pub fn ends_run(&self) -> bool {
-        !matches!(self, ModelError::Refused { .. } | ModelError::NoReply { .. })
+        !matches!(self, ModelError::Refused { .. } | ModelError::NoReply { .. } | ModelError::Unjudged { .. })
     }
 }
 

@@ -145,7 +145,9 @@ impl Patient {
         let asked = match fault.kind {
             FaultKind::Temporary { wait } | FaultKind::Overloaded { wait } => wait,
             FaultKind::Learned => return (fault, Again::Now),
-            FaultKind::Authentication => return (fault, Again::Never { answered: false }),
+            FaultKind::Authentication | FaultKind::Unusable => {
+                return (fault, Again::Never { answered: false });
+            }
             FaultKind::Refused { .. } => return (fault, Again::Never { answered: true }),
         };
         let limits = self.dials.get();
@@ -174,6 +176,7 @@ impl Patient {
             FaultKind::Authentication => {
                 ModelError::Authentication { host, message, remedy: self.endpoint.login() }
             }
+            FaultKind::Unusable => ModelError::Unusable { host, message },
             FaultKind::Refused { status } => ModelError::Refused { host, status, message },
         }
     }
@@ -232,6 +235,7 @@ impl Patient {
                     FaultKind::Temporary { .. }
                     | FaultKind::Learned
                     | FaultKind::Authentication
+                    | FaultKind::Unusable
                     | FaultKind::Refused { .. } => Outcome::Other,
                 });
                 let used = fault.used.as_deref().map(|used| self.tariff.priced(Usage { calls: 1, ..*used }));

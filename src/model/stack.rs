@@ -1,20 +1,24 @@
-//! Builds the models of a run from its configuration: keys, addresses, and the order of the layers around each model
-//! (recording outside, then the budget, then the model). Must not start the local worker: that is handed in.
+//! Builds the models of a run from its configuration: keys, and the order of the layers around each model (recording
+//! outside, then the budget, then the model). Must not start the local worker: that is handed in.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret;
 
-use super::dials::seconds;
 use super::edit_search::EditSearch;
+use super::exec::{ExecEndpoint, ExecSettings};
+use super::handoff::Handoff;
+use super::program::program_settings;
+use super::secret::{KeyError, KeySource};
+use super::server::Servers;
 use super::{
-    Api, ApiKey, Breakers, Budget, CallStore, ChatModel, Dialect, DialectError, Dialects, Dials, Endpoint,
-    HttpEndpoint, HttpSettings, HttpSetupError, Likelihood, Limiters, LiveSink, Login, Metered, ModelError,
-    NoPrice, Patient, Quota, Recorded, Redactor, Replay, RetryPolicy,
+    ApiKey, Breakers, Budget, CallStore, ChatModel, DialectError, Dialects, Dials, Endpoint, HttpEndpoint,
+    HttpSettings, HttpSetupError, Lessons, Likelihood, Limiters, LiveSink, Login, Metered, ModelError,
+    NoPrice, Notice, Patient, Quota, Recorded, Redactor, Replay, RetryPolicy,
 };
-use crate::config::{Backend, ModelConfig, RoleConfig};
+use crate::config::{Azure, AzureLogin, Backend, Misrouted, ModelConfig, Route};
 use crate::domain::{ChatReply, ChatRequest, Delivery, Role};
 
 /// The running local worker, as a model and as a scorer.
@@ -27,6 +31,8 @@ pub struct LocalBackend {
 /// What a stack is built from.
 pub struct StackParts<'a> {
     pub config: &'a ModelConfig,
+    /// Who is needed; the target always is.
+    pub roles: &'a [Role],
     /// Folder of the config file: relative paths in it start here.
     pub base_dir: &'a Path,
     /// The run's `calls` folder.
@@ -35,14 +41,17 @@ pub struct StackParts<'a> {
     /// Needed when [`ModelStack::needs_local`] says so.
     pub local: Option<LocalBackend>,
     /// Reads an environment variable (a parameter so that tests need no process-wide state).
-    pub env: &'a dyn Fn(&str) -> Option<String>,
+    pub env: &'a (dyn Fn(&str) -> Option<String> + Sync),
+    /// Hears what people should know and nothing fails for.
+    pub notice: Notice,
 }
 
-/// The models of a run.
+/// The models of a run; of the roles that were asked for.
 #[derive(Clone)]
 pub struct ModelStack {
     pub target: Arc<dyn ChatModel>,
-    pub optimizer: Arc<dyn ChatModel>,
+    pub optimizer: Option<Arc<dyn ChatModel>>,
+    pub judge: Option<Arc<dyn ChatModel>>,
     /// Knows the run's keys; to be applied to any other text that leaves the process.
     pub redactor: Arc<Redactor>,
     /// Limits of their calls, which may change while they work.
@@ -52,38 +61,33 @@ pub struct ModelStack {
 }
 
 /// What the roles of a run share.
-struct Commons {
+struct Commons<'a> {
+    servers: Servers<'a>,
     redactor: Arc<Redactor>,
     dials: Arc<Dials>,
     limiters: Limiters,
     breakers: Arc<Breakers>,
 }
 
+/// Who would answer a role.
+pub enum Outline {
+    Server { base_url: String, dialect: String, login: String },
+    Program { settings: Box<ExecSettings>, login: String },
+    Worker { what: &'static str },
+    Handoff,
+}
+
 /// Why the models cannot be built: always something to change in the configuration or its surroundings.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    #[error(
-        "model.{role}.api_key_env names the environment variable {variable}, which is not set; set it, or name a file in model.{role}.api_key_file"
-    )]
-    MissingVariable { role: &'static str, variable: String },
-    #[error("model.{role}.api_key_file {}: {why}", file.display())]
-    KeyFile { role: &'static str, file: PathBuf, why: String },
-    #[error("model.{role} names both api_key_env and api_key_file; keep one")]
-    TwoKeys { role: &'static str },
-    #[error("model.{role}.{key} is empty; {remedy}")]
-    Missing { role: &'static str, key: &'static str, remedy: &'static str },
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error("{}", lines(role, wrong))]
+    Misrouted { role: &'static str, wrong: Vec<Misrouted> },
     #[error("model.{role}: {source}")]
     Http { role: &'static str, source: HttpSetupError },
-    #[error(
-        "model.target.backend = \"edit_search\": the edit search is no model; it serves the optimizer only"
-    )]
-    EditSearchTarget,
     #[error("model.{role}.backend = \"{backend}\" needs the local worker, which was not started")]
     NoWorker { role: &'static str, backend: &'static str },
-    #[error(
-        "model.{role}.backend = \"{backend}\" is not part of this version; use openai_chat with the address of a server, or local"
-    )]
-    NotInThisVersion { role: &'static str, backend: &'static str },
     #[error("model.dialects: {0}")]
     Dialects(DialectError),
     #[error("model.{role}.model: {source}")]
@@ -96,97 +100,207 @@ pub enum SetupError {
 
 impl ModelStack {
     /// Whether the local worker must run: as a model, or as the scorer of the edit search.
-    pub fn needs_local(config: &ModelConfig) -> bool {
-        config.replay_from.is_empty()
-            && [&config.target, &config.optimizer]
-                .iter()
-                .any(|role| matches!(role.backend, Backend::Local | Backend::EditSearch))
+    pub fn needs_local(config: &ModelConfig, roles: &[Role]) -> bool {
+        let is_local =
+            |role: &Role| matches!(config.role(*role).backend, Backend::Local | Backend::EditSearch);
+        config.replay_from.is_empty() && roles.iter().any(is_local)
     }
 
     /// # Errors
     /// See [`SetupError`]; nothing has been called yet.
-    pub fn build(parts: &StackParts<'_>) -> Result<Self, SetupError> {
-        let config = parts.config;
-        if !config.replay_from.is_empty() {
-            let store = CallStore::new(parts.base_dir.join(&config.replay_from));
-            let open = |role| Replay::open(store.clone(), role).map_err(SetupError::Replay);
-            let (target, optimizer) = (open(Role::Target)?, open(Role::Optimizer)?);
-            let redactor = Arc::new(Redactor::new([]));
-            let (target, optimizer) = (Arc::new(target), Arc::new(optimizer));
-            let (dials, breakers) = (Arc::new(Dials::of(config)), Arc::default());
-            return Ok(Self { target, optimizer, redactor, dials, breakers });
+    pub async fn build(parts: &StackParts<'_>) -> Result<Self, SetupError> {
+        if !parts.config.replay_from.is_empty() {
+            return parts.replay();
         }
-        let target_key = parts.key(Role::Target, &config.target)?;
-        let optimizer_key = parts.key(Role::Optimizer, &config.optimizer)?;
-        let keys = [&target_key, &optimizer_key]
-            .into_iter()
-            .flatten()
-            .map(|key| key.secret.expose_secret().to_owned());
-        let commons = Commons {
-            redactor: Arc::new(Redactor::new(keys)),
-            dials: Arc::new(Dials::of(config)),
-            limiters: Limiters::default(),
-            breakers: Arc::default(),
+        let keys = parts.keys().await?;
+        let secrets = keys.iter().flatten().map(|key| key.secret.expose_secret().to_owned());
+        let commons = parts.commons(Redactor::new(secrets))?;
+        let [target_key, optimizer_key, judge_key] = keys;
+        let other = |role: Role, key| {
+            parts.roles.contains(&role).then(|| parts.recorded(role, key, &commons)).transpose()
         };
-        let target = parts.role(Role::Target, &config.target, target_key, &commons)?;
-        let optimizer = parts.role(Role::Optimizer, &config.optimizer, optimizer_key, &commons)?;
-        let Commons { redactor, dials, breakers, .. } = commons;
-        Ok(Self { target, optimizer, redactor, dials, breakers })
+        Ok(Self {
+            target: parts.recorded(Role::Target, target_key, &commons)?,
+            optimizer: other(Role::Optimizer, optimizer_key)?,
+            judge: other(Role::Judge, judge_key)?,
+            redactor: commons.redactor,
+            dials: commons.dials,
+            breakers: commons.breakers,
+        })
     }
 }
 
-impl StackParts<'_> {
-    fn role(
-        &self,
-        role: Role,
-        config: &RoleConfig,
-        key: Option<ApiKey>,
-        commons: &Commons,
-    ) -> Result<Arc<dyn ChatModel>, SetupError> {
-        let Commons { redactor, dials, .. } = commons;
-        match config.backend {
-            Backend::OpenaiChat => {
-                let settings = self.http_settings(role.name(), config, key)?;
-                let prefix_cache = settings.dialect.prefix_cache;
-                let endpoint = HttpEndpoint::new(settings, Arc::clone(redactor), Arc::clone(dials))
-                    .map_err(|source| SetupError::Http { role: role.name(), source })?;
-                let model = self.patient(role, config, Arc::new(endpoint), commons)?;
-                let model = model.warming_up(config.warm_up.unwrap_or(prefix_cache));
-                self.layered(model, role, redactor)
-            }
-            Backend::Local => {
-                let model = Shared(self.local(role, "local")?.chat);
-                self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
-            }
-            Backend::EditSearch => {
-                if role == Role::Target {
-                    return Err(SetupError::EditSearchTarget);
-                }
-                let local = self.local(role, "edit_search")?;
-                let model = EditSearch::new(local.likelihood, local.chat.label());
-                self.layered(Metered::new(model, Arc::clone(&self.budget)), role, redactor)
-            }
-            Backend::ClaudeChat
-            | Backend::QwenChat
-            | Backend::MinimaxChat
-            | Backend::CopilotChat
-            | Backend::CodexExec
-            | Backend::ClaudeCodeExec
-            | Backend::CursorExec
-            | Backend::CopilotExec => {
-                Err(SetupError::NotInThisVersion { role: role.name(), backend: config.backend.word() })
+impl<'a> StackParts<'a> {
+    fn replay(&self) -> Result<ModelStack, SetupError> {
+        let store = CallStore::new(self.base_dir.join(&self.config.replay_from));
+        let open = |role| -> Result<Arc<dyn ChatModel>, SetupError> {
+            Ok(Arc::new(Replay::open(store.clone(), role).map_err(SetupError::Replay)?))
+        };
+        let other = |role: Role| self.roles.contains(&role).then(|| open(role)).transpose();
+        Ok(ModelStack {
+            target: open(Role::Target)?,
+            optimizer: other(Role::Optimizer)?,
+            judge: other(Role::Judge)?,
+            redactor: Arc::new(Redactor::new([])),
+            dials: Arc::new(Dials::of(self.config)),
+            breakers: Arc::default(),
+        })
+    }
+
+    /// Keys of target, optimizer and judge, as far as they are needed.
+    async fn keys(&self) -> Result<[Option<ApiKey>; 3], SetupError> {
+        let mut keys = [None, None, None];
+        for (key, role) in keys.iter_mut().zip([Role::Target, Role::Optimizer, Role::Judge]) {
+            if role == Role::Target || self.roles.contains(&role) {
+                *key = self.key(role).await?;
             }
         }
+        Ok(keys)
+    }
+
+    async fn key(&self, role: Role) -> Result<Option<ApiKey>, SetupError> {
+        let table = format!("model.{}", role.name());
+        let takes_key = match self.route(role)? {
+            Route::Server(_) | Route::Program(_) | Route::Azure(Azure { auth: AzureLogin::Key, .. }) => true,
+            Route::Azure(_) | Route::Local | Route::EditSearch | Route::Handoff => false,
+        };
+        match KeySource::of(&table, self.config.role(role), self.base_dir)?.filter(|_| takes_key) {
+            Some(source) => Ok(Some(source.read(&table, self.env, &key_variables(self.config)).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// What answers a role and how it logs in, without calling it. Its key is read.
+    ///
+    /// # Errors
+    /// As [`ModelStack::build`].
+    pub async fn outline(&self, role: Role) -> Result<Outline, SetupError> {
+        let key = self.key(role).await?;
+        let login = key.as_ref().map_or_else(|| "none".to_owned(), |key| format!("key from {}", key.origin));
+        let commons = self.commons(Redactor::new([]))?;
+        let server = |settings: HttpSettings| {
+            let login = match &settings.login {
+                Login::Token(source) => format!("token of {}", source.origin()),
+                Login::Key(_) | Login::None => login.clone(),
+            };
+            Outline::Server { base_url: settings.base_url, dialect: settings.dialect.name, login }
+        };
+        Ok(match self.route(role)? {
+            Route::Server(route) => server(commons.servers.settings(role, route, key)?),
+            Route::Azure(route) => server(commons.servers.azure(role, route, key)?),
+            Route::Program(program) => {
+                let settings = program_settings(self.config, role, program, key, self.env);
+                Outline::Program { settings: Box::new(settings), login }
+            }
+            Route::Local => Outline::Worker { what: "the worker planish-torch" },
+            Route::EditSearch => {
+                Outline::Worker { what: "the built-in edit search, with the worker's likelihoods" }
+            }
+            Route::Handoff => Outline::Handoff,
+        })
+    }
+
+    /// The model of a role alone, whose calls are not recorded.
+    ///
+    /// # Errors
+    /// As [`ModelStack::build`].
+    pub async fn bare(&self, role: Role) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let key = self.key(role).await?;
+        let secret = key.as_ref().map(|key| key.secret.expose_secret().to_owned());
+        self.paid(role, key, &self.commons(Redactor::new(secret))?)
+    }
+
+    fn route(&self, role: Role) -> Result<Route, SetupError> {
+        self.config.route(role).map_err(|wrong| SetupError::Misrouted { role: role.name(), wrong })
+    }
+
+    fn commons(&self, redactor: Redactor) -> Result<Commons<'a>, SetupError> {
+        let config = self.config;
+        let table = match config.dialects.as_str() {
+            "" => Dialects::built_in(),
+            file => Dialects::load(&self.base_dir.join(file)),
+        };
+        let table = table.map_err(SetupError::Dialects)?;
+        let lessons = Lessons::new(Arc::clone(&self.notice));
+        Ok(Commons {
+            servers: Servers { config, table, lessons, env: self.env },
+            redactor: Arc::new(redactor),
+            dials: Arc::new(Dials::of(config)),
+            limiters: Limiters::default(),
+            breakers: Arc::default(),
+        })
+    }
+
+    fn recorded(
+        &self,
+        role: Role,
+        key: Option<ApiKey>,
+        commons: &Commons<'_>,
+    ) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let model = Shared(self.paid(role, key, commons)?);
+        let redactor = Arc::clone(&commons.redactor);
+        let recorded = Recorded::new(model, role, CallStore::new(self.calls_dir), redactor);
+        Ok(Arc::new(recorded.map_err(SetupError::Store)?))
+    }
+
+    /// The model of a role with everything but the recording around it.
+    fn paid(
+        &self,
+        role: Role,
+        key: Option<ApiKey>,
+        commons: &Commons<'_>,
+    ) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let metered = |model: Arc<dyn ChatModel>| -> Arc<dyn ChatModel> {
+            Arc::new(Metered::new(Shared(model), Arc::clone(&self.budget)))
+        };
+        match self.route(role)? {
+            Route::Server(server) => {
+                self.over_http(role, commons.servers.settings(role, server, key)?, commons)
+            }
+            Route::Azure(azure) => self.over_http(role, commons.servers.azure(role, azure, key)?, commons),
+            Route::Program(program) => {
+                let delivery = if program.as_chat { Delivery::Prompt } else { Delivery::Files };
+                let settings = program_settings(self.config, role, program, key, self.env);
+                let endpoint = ExecEndpoint::new(settings, delivery, Arc::clone(&commons.dials));
+                self.patient(role, Arc::new(endpoint), false, commons)
+            }
+            Route::Local => Ok(metered(self.local(role, "local")?.chat)),
+            Route::EditSearch => {
+                let local = self.local(role, "edit_search")?;
+                Ok(metered(Arc::new(EditSearch::new(local.likelihood, local.chat.label()))))
+            }
+            Route::Handoff => {
+                // Beside the recorded calls, in the folder of the run.
+                let folder = self.calls_dir.with_file_name("handoff");
+                let (model, redactor) = (&self.config.role(role).model, Arc::clone(&commons.redactor));
+                let handoff = Handoff::new(folder, model, redactor, Arc::clone(&self.notice));
+                Ok(metered(Arc::new(handoff.map_err(SetupError::Store)?)))
+            }
+        }
+    }
+
+    fn over_http(
+        &self,
+        role: Role,
+        settings: HttpSettings,
+        commons: &Commons<'_>,
+    ) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let caches_prompts = settings.dialect.prefix_cache;
+        let (redactor, dials) = (Arc::clone(&commons.redactor), Arc::clone(&commons.dials));
+        let endpoint = HttpEndpoint::new(settings, redactor, dials)
+            .map_err(|source| SetupError::Http { role: role.name(), source })?;
+        self.patient(role, Arc::new(endpoint), caches_prompts, commons)
     }
 
     /// An endpoint with everything around its attempts.
     fn patient(
         &self,
         role: Role,
-        config: &RoleConfig,
         endpoint: Arc<dyn Endpoint>,
-        commons: &Commons,
-    ) -> Result<Patient, SetupError> {
+        caches_prompts: bool,
+        commons: &Commons<'_>,
+    ) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let config = self.config.role(role);
         let tariff = self.budget.tariff(&config.model);
         let tariff = tariff.map_err(|source| SetupError::NoPrice { role: role.name(), source })?;
         let limiter = commons.limiters.of(&endpoint.account(), config.max_concurrency);
@@ -194,84 +308,33 @@ impl StackParts<'_> {
         let quota = Quota::new(config.max_concurrency, config.requests_per_minute, config.tokens_per_minute);
         let (dials, redactor) = (Arc::clone(&commons.dials), Arc::clone(&commons.redactor));
         let budget = Arc::clone(&self.budget);
-        Ok(Patient::new(endpoint, RetryPolicy::default(), dials, budget, redactor)
+        let patient = Patient::new(endpoint, RetryPolicy::default(), dials, budget, redactor)
             .at_prices(tariff)
             .sharing(limiter, breaker)
-            .within(quota))
-    }
-
-    fn layered<M: ChatModel + 'static>(
-        &self,
-        model: M,
-        role: Role,
-        redactor: &Arc<Redactor>,
-    ) -> Result<Arc<dyn ChatModel>, SetupError> {
-        let recorded = Recorded::new(model, role, CallStore::new(self.calls_dir), Arc::clone(redactor));
-        Ok(Arc::new(recorded.map_err(SetupError::Store)?))
+            .within(quota)
+            .warming_up(config.warm_up.unwrap_or(caches_prompts));
+        Ok(Arc::new(patient))
     }
 
     fn local(&self, role: Role, backend: &'static str) -> Result<LocalBackend, SetupError> {
         self.local.clone().ok_or(SetupError::NoWorker { role: role.name(), backend })
     }
-
-    fn http_settings(
-        &self,
-        role: &'static str,
-        config: &RoleConfig,
-        key: Option<ApiKey>,
-    ) -> Result<HttpSettings, SetupError> {
-        if config.base_url.is_empty() {
-            let remedy = "give the server's address up to and including /v1";
-            return Err(SetupError::Missing { role, key: "base_url", remedy });
-        }
-        if config.model.is_empty() {
-            let remedy = "give the model's name as the server knows it";
-            return Err(SetupError::Missing { role, key: "model", remedy });
-        }
-        let models = self.config;
-        let table = Dialects::built_in().map_err(SetupError::Dialects)?;
-        let address = config.base_url.as_str();
-        let dialect = table.for_address(address).filter(|row| row.api == Api::Chat);
-        let dialect = dialect.cloned().unwrap_or_else(|| Dialect::plain("openai_compatible"));
-        let login = key.map_or(Login::None, Login::Key);
-        Ok(HttpSettings {
-            stream: config.stream,
-            effort: models.reasoning.reasoning_effort,
-            rewrite_effort: models.reasoning.rewrite_reasoning_effort,
-            connect_timeout: seconds(models.connect_timeout_s),
-            ..HttpSettings::new(dialect, address, config.model.as_str(), login)
-        })
-    }
-
-    fn key(&self, role: Role, config: &RoleConfig) -> Result<Option<ApiKey>, SetupError> {
-        let role = role.name();
-        match (config.api_key_env.as_str(), config.api_key_file.as_str()) {
-            _ if config.backend != Backend::OpenaiChat => Ok(None),
-            ("", "") => Ok(None),
-            ("", file) => {
-                let file = self.base_dir.join(file);
-                let secret = match std::fs::read_to_string(&file) {
-                    Ok(text) => text.trim().to_owned(),
-                    Err(error) => return Err(SetupError::KeyFile { role, file, why: error.to_string() }),
-                };
-                if secret.is_empty() {
-                    return Err(SetupError::KeyFile { role, file, why: "the file is empty".into() });
-                }
-                Ok(Some(ApiKey { secret: secret.into(), origin: format!("file {}", file.display()) }))
-            }
-            (variable, "") => match (self.env)(variable).map(|text| text.trim().to_owned()) {
-                Some(secret) if !secret.is_empty() => {
-                    let origin = format!("environment variable {variable}");
-                    Ok(Some(ApiKey { secret: secret.into(), origin }))
-                }
-                Some(_) | None => Err(SetupError::MissingVariable { role, variable: variable.to_owned() }),
-            },
-            (_, _) => Err(SetupError::TwoKeys { role }),
-        }
-    }
 }
 
-/// One worker behind several roles.
+/// Every environment variable that holds the key of some role.
+pub fn key_variables(config: &ModelConfig) -> Vec<String> {
+    let names = Role::ALL.map(|role| config.role(role).api_key_env.clone());
+    names.into_iter().filter(|name| !name.is_empty()).collect()
+}
+
+fn lines(role: &str, wrong: &[Misrouted]) -> String {
+    let line = |Misrouted { field, problem, remedy }: &Misrouted| {
+        format!("model.{role}.{field}: {problem}; {remedy}")
+    };
+    wrong.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A model that others may hold as well.
 struct Shared(Arc<dyn ChatModel>);
 
 impl ChatModel for Shared {

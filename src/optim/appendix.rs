@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::extract::extract_json_array;
+use crate::text::extract_json_array;
+
 use super::region::{Region, strip_markers};
 use super::reply::{ReplyFault, object};
 

@@ -203,6 +203,7 @@ fn calls(config: &Config, bound: &Estimate, stage: &StageBound) -> Spread {
         }
         // Failures and successes may fall into one group.
         "analyst" => bound.steps() as f64,
+        "judge" => (bound.steps() * bound.batch as u64) as f64,
         // Without probes and without comparisons of epochs.
         "rollout" => (bound.steps() * (config.train.accumulation * bound.batch) as u64) as f64,
         // There is nothing to compare the first epoch with.

@@ -9,7 +9,6 @@ mod deep;
 mod edit_lines;
 mod estimate;
 mod forecast;
-mod extract;
 mod lr;
 mod material;
 mod memory;
@@ -30,6 +29,7 @@ mod summary;
 mod trajectory;
 
 pub use crate::domain::{FailedItem, MinibatchNotes, failure_patterns};
+pub use crate::text::{extract_json, extract_json_array};
 pub use analyst::{AnalystReply, analyst_reply};
 pub use appendix::{
     NoteUnion, appendix_notes, canonical_note, consolidated_notes, has_appendix, shorter, union_notes,
@@ -39,7 +39,6 @@ pub use apply::{Applied, MissingAnchor, apply_edits};
 pub use deep::{probe_examples, probe_reply, representatives, with_reference};
 pub use edit_lines::{Choice, EditLines};
 pub use estimate::{Estimate, Experience, Sizes, StageBound, estimate};
-pub use extract::{extract_json, extract_json_array};
 pub use forecast::{Basis, History, Measured, PromptSizes, Spread, StageForecast, forecast};
 pub use lr::{lr_decision, lr_fallback};
 pub use memory::{failed_attempt, memory_text, reviewer_note, reviewer_refusal};

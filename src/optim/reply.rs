@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::extract::extract_json;
 use crate::domain::SourceType;
+use crate::text::extract_json;
 
 /// Why a reply cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

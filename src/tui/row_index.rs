@@ -409,6 +409,7 @@ mod tests {
             finish: FinishReason::Stop,
             usage: Usage { completion_tokens: tokens, ..Usage::default() },
             ms,
+            judging: None,
         }))
     }
 

@@ -275,6 +275,7 @@ mod tests {
             finish: FinishReason::Stop,
             usage: Usage::default(),
             ms: 1,
+            judging: None,
         }
     }
 

@@ -13,7 +13,8 @@ fn round_trip(layout: &str, options: &[&str], overrides: &[&str]) -> (Imported, 
     std::fs::create_dir(out.parent().unwrap()).unwrap();
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let source = project("tests/configs/layouts").join(layout);
-    let imported = import(&source, &texts(options), Some(&out)).unwrap_or_else(|error| panic!("{error}"));
+    let imported =
+        import(&source, &texts(options), Some(&out), &no_variables).unwrap_or_else(|error| panic!("{error}"));
     std::fs::write(&out, &imported.toml).unwrap();
     let loaded =
         Config::load(&out, &texts(overrides)).unwrap_or_else(|errors| panic!("{errors}\n{}", imported.toml));
@@ -21,6 +22,11 @@ fn round_trip(layout: &str, options: &[&str], overrides: &[&str]) -> (Imported, 
     let settings = serde_json::to_string(&changed(&loaded)).unwrap().replace(&base, "");
     let settings = serde_json::from_str(&settings).unwrap();
     (imported, loaded, settings)
+}
+
+/// An environment without variables.
+fn no_variables(_: &str) -> Option<String> {
+    None
 }
 
 const SERVER: &str = "https://api.openai.com/v1";
@@ -67,9 +73,8 @@ fn flat() {
     assert_eq!(
         settings,
         json!({
-            "model.target.model": "small", "model.target.base_url": "https://old.example/openai/v1",
-            "model.target.api_key_env": "AZURE_OPENAI_API_KEY",
-            "model.optimizer.model": "big", "model.optimizer.base_url": "https://old.example/openai/v1",
+            "model.target.model": "small", "model.azure_openai_endpoint": "https://old.example/",
+            "model.target.api_key_env": "AZURE_OPENAI_API_KEY", "model.optimizer.model": "big",
             "model.optimizer.api_key_env": "AZURE_OPENAI_API_KEY",
             "train.num_epochs": 3, "train.batch_size": 20,
             "optimizer.learning_rate": 8, "optimizer.min_learning_rate": 3, "optimizer.lr_scheduler": "constant",
@@ -200,7 +205,7 @@ fn options_win_over_files_and_the_rest_is_what_the_code_does() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("empty.yaml");
     std::fs::write(&empty, "").unwrap();
-    let text = import(&empty, &[], None).unwrap().toml;
+    let text = import(&empty, &[], None, &no_variables).unwrap().toml;
     for expected in [
         "lr_scheduler = \"constant\"",
         "use_slow_update = false",
@@ -218,7 +223,8 @@ fn values_that_skillopt_would_refuse_are_named_all_at_once() {
     let text = "train: {batch_size: many, seed: -1}\noptimizer:\n  lr_scheduler: Bogus\n  skill_update_mode: typo\n\
                 model: {optimizer_backend: nobody}\n";
     std::fs::write(&file, text).unwrap();
-    let told = import(&file, &["gradient.minibatch_size=0".into()], None).unwrap_err().to_string();
+    let told =
+        import(&file, &["gradient.minibatch_size=0".into()], None, &no_variables).unwrap_err().to_string();
     let told: Vec<String> =
         told.lines().map(|line| line.replace(&format!("{}/", folder.path().display()), "")).collect();
     assert_eq!(
@@ -228,8 +234,9 @@ fn values_that_skillopt_would_refuse_are_named_all_at_once() {
             "bad.yaml:1: train.seed: -1 is out of range; give a whole number that is 0 or more",
             "command line: gradient.minibatch_size: 0 is out of range; give a whole number that is at least 1",
             "bad.yaml:3: optimizer.lr_scheduler: unknown value \"Bogus\"; allowed: constant, linear, cosine, autonomous",
-            "bad.yaml:5: model.optimizer.backend: an unknown backend; allowed: openai_chat, local, edit_search, claude_chat, \
-             qwen_chat, minimax_chat, copilot_chat, codex_exec, claude_code_exec, cursor_exec, copilot_exec",
+            "bad.yaml:5: model.optimizer.backend: an unknown backend; allowed: openai_chat, local, edit_search, \
+             openai_compatible, azure_openai, handoff, claude_chat, qwen_chat, minimax_chat, copilot_chat, codex_exec, \
+             claude_code_exec, cursor_exec, copilot_exec, pi_exec, opencode_exec, gemini_exec",
         ]
     );
 }
@@ -240,7 +247,7 @@ fn what_others_wrote_cannot_break_out_of_a_comment() {
     let file = folder.path().join("odd.yaml");
     std::fs::write(&file, "\"x\\n[train]\\nseed = 666\\n\\e[31m\": 1\nskill_update_mode: \"a\\nb\"\n")
         .unwrap();
-    let text = import(&file, &[], None).unwrap().toml;
+    let text = import(&file, &[], None, &no_variables).unwrap().toml;
     let table: toml::Table = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert!(!table.contains_key("train"), "{text}");
     assert!(text.contains("x\\n[train]\\nseed = 666\\n\\u{1b}[31m (odd.yaml:1)"), "{text}");
@@ -257,7 +264,7 @@ fn addresses_with_passwords_are_left_out() {
     let text = "qwen_chat_base_url: https://me:hush@host/v1\nazure_openai_endpoint: https://me:hush@azure\n\
                 search_auth_env: Bearer hush\n";
     std::fs::write(&file, text).unwrap();
-    let imported = import(&file, &[], None).unwrap();
+    let imported = import(&file, &[], None, &no_variables).unwrap();
     assert!(!imported.toml.contains("hush"), "{}", imported.toml);
     assert!(
         imported.toml.contains("qwen_chat_base_url (odd.yaml:1): holds a user name or password"),
@@ -285,7 +292,7 @@ fn every_key_of_the_shipped_configurations_is_known() {
     ] {
         let file = if name == "features" { "soft_gate" } else { "default" };
         let source = project("tests/configs/skillopt").join(format!("{name}/{file}.yaml"));
-        let imported = import(&source, &[], None).unwrap_or_else(|error| panic!("{error}"));
+        let imported = import(&source, &[], None, &no_variables).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(imported.left_out, 0, "{}", imported.toml);
         let table: toml::Table = imported.toml.parse().unwrap();
         let env = table["env"].as_table().unwrap();
@@ -295,4 +302,73 @@ fn every_key_of_the_shipped_configurations_is_known() {
             name => assert_eq!(env["name"].as_str(), Some(name)),
         }
     }
+}
+
+#[test]
+fn variables_that_skillopt_reads_are_taken_over_and_keys_only_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("c.yaml");
+    let import_with = |yaml: &str, variables: &[(&str, &str)]| {
+        std::fs::write(&file, yaml).unwrap();
+        let env = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        import(&file, &[], None, &env).unwrap().toml
+    };
+    let text = import_with(
+        "model: {optimizer: big, target: small}\n",
+        &[
+            ("AZURE_OPENAI_ENDPOINT", "https://shared.openai.azure.com"),
+            ("TARGET_AZURE_OPENAI_ENDPOINT", "https://own.openai.azure.com"),
+            ("AZURE_OPENAI_AUTH_MODE", "aad"),
+            ("OPTIMIZER_AZURE_OPENAI_API_KEY", "never-to-be-written-1"),
+        ],
+    );
+    for expected in [
+        "# from the environment variable TARGET_AZURE_OPENAI_ENDPOINT where this was imported\n\
+         azure_openai_endpoint = \"https://own.openai.azure.com\"",
+        "azure_openai_endpoint = \"https://shared.openai.azure.com\"",
+        "azure_openai_auth_mode = \"managed_identity\"",
+        "api_key_env = \"OPTIMIZER_AZURE_OPENAI_API_KEY\"",
+    ] {
+        assert!(text.contains(expected), "{expected} is not in:\n{text}");
+    }
+    assert!(!text.contains("never-to-be-written"), "{text}");
+
+    let text = import_with(
+        "model: {backend: openai_compatible, target: small}\n",
+        &[
+            ("OPENAI_COMPATIBLE_BASE_URL", "https://me:hush@server.example/v1"),
+            ("OPTIMIZER_OPENAI_COMPATIBLE_BASE_URL", "https://server.example/v1"),
+            ("OPENAI_COMPATIBLE_MODEL", "from-variable"),
+            ("OPENAI_COMPATIBLE_TEMPERATURE", "0.5"),
+            ("OPENAI_COMPATIBLE_MAX_TOKENS", "many"),
+            ("OPENAI_COMPATIBLE_TIMEOUT_SECONDS", "120"),
+        ],
+    );
+    for expected in [
+        "base_url = \"https://server.example/v1\"",
+        "model = \"small\"",
+        "model = \"from-variable\"",
+        "temperature = 0.5",
+        "total_timeout_s = 120",
+        "OPENAI_COMPATIBLE_BASE_URL (command line): holds a user name or password",
+        "OPENAI_COMPATIBLE_MAX_TOKENS (command line): a text is no whole number",
+    ] {
+        assert!(text.contains(expected), "{expected} is not in:\n{text}");
+    }
+    assert!(!text.contains("hush"), "{text}");
+
+    let text = import_with(
+        "model: {backend: qwen, qwen_chat_base_url: 'http://in-the-file/v1'}\n",
+        &[("QWEN_CHAT_BASE_URL", "http://variable/v1"), ("TARGET_QWEN_CHAT_THINKING_MODE", "disabled")],
+    );
+    assert!(text.contains("http://in-the-file/v1") && !text.contains("http://variable/v1"), "{text}");
+    assert!(text.contains("qwen_chat_thinking_mode = \"disabled\""), "{text}");
+
+    let text = import_with("model: {backend: claude}\n", &[("ANTHROPIC_API_KEY", "never-to-be-written-2")]);
+    assert!(
+        text.contains("claude_chat_via = \"cli\"") && text.contains("api_key_env = \"ANTHROPIC_API_KEY\"")
+    );
+    assert!(!text.contains("never-to-be-written"), "{text}");
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use planish::config::{CodexSandbox, Effort};
+use planish::domain::Workspace;
 use planish::model::exec::{
     Agent, Caps, ClaudeOptions, Cli, CodexOptions, CopilotOptions, End, ExecKey, ExecSettings, Job, Work,
     inherited, run, version,
@@ -32,6 +33,7 @@ fn settings(agent: Agent, scratch: PathBuf) -> ExecSettings {
         base_url: if matches!(cli, Cli::Claude | Cli::Gemini) { url } else { format!("{url}/v1") },
         key: Some(ExecKey { variable: "OPENAI_API_KEY".into(), secret: SECRET.into() }),
         effort: Effort::NotSent,
+        rewrite_effort: Effort::NotSent,
         caps: Caps { wall: Duration::from_secs(120), ..Caps::default() },
         scratch,
         inherited: inherited(&env),
@@ -60,7 +62,7 @@ async fn real_programs_do_a_job() {
         let settings = settings(agent, scratch.path().to_owned());
         let name = settings.agent.cli().name();
         let found = version(&settings).await.unwrap();
-        let work = Work::Agent { skill: Some("Add up.".into()), attachments: Vec::new() };
+        let work = Work::Agent(Workspace { skill: "Add up.".into(), ..Workspace::default() });
         let job = Job { system: None, task: "What is 40+2?".into(), work };
         let begun = std::time::Instant::now();
         let trace = run(&settings, &job, &|_| ()).await.unwrap();
@@ -91,7 +93,7 @@ async fn real_programs_answer_a_plain_question() {
             system: Some("Be brief.".into()),
             // More than fits into an argument.
             task: format!("What is 40+2?\n{}", "The numbers are as given. ".repeat(8_000)),
-            work: Work::Chat { schema: None },
+            work: Work::Chat { schema: None, max_tokens: None },
         };
         let trace = run(&settings, &job, &|_| ()).await.unwrap();
         println!("{name}: {:?}, {} tool calls, {:?}", trace.end, trace.tool_calls, trace.unknown_events);

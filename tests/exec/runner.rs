@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use planish::domain::Turn;
+use planish::config::Effort;
+use planish::domain::{Turn, Workspace};
 use planish::model::exec::{
     Agent, Cap, Caps, CodexOptions, End, ExecError, ExecKey, ExecSettings, FailureClass, Job, News, Trace,
     Work, inherited, run, version,
@@ -34,7 +35,8 @@ fn settings(behaviour: &str) -> (ExecSettings, tempfile::TempDir) {
         model: behaviour.into(),
         base_url: String::new(),
         key: Some(ExecKey { variable: "OPENAI_API_KEY".into(), secret: SECRET.into() }),
-        effort: planish::config::Effort::NotSent,
+        effort: Effort::NotSent,
+        rewrite_effort: Effort::NotSent,
         caps,
         scratch: scratch.path().to_owned(),
         inherited: inherited(&env),
@@ -43,7 +45,7 @@ fn settings(behaviour: &str) -> (ExecSettings, tempfile::TempDir) {
 }
 
 fn job() -> Job {
-    let work = Work::Agent { skill: Some("Add up.".into()), attachments: Vec::new() };
+    let work = Work::Agent(Workspace { skill: "Add up.".into(), ..Workspace::default() });
     Job { system: None, task: "What is 40+2?".into(), work }
 }
 
@@ -97,7 +99,7 @@ async fn an_agent_reads_its_files_and_answers() {
 #[tokio::test]
 async fn a_plain_chat_has_an_empty_folder_and_the_prompt_alone() {
     let (settings, _scratch) = settings("idle");
-    let work = Work::Chat { schema: None };
+    let work = Work::Chat { schema: None, max_tokens: None };
     let job = Job { system: Some("Be brief.".into()), task: "What is 40+2?".into(), work };
     let trace = run(&settings, &job, &|_| ()).await.unwrap();
     assert_eq!((&trace.end, trace.final_text.as_str()), (&End::Completed, "<answer>42</answer>"));

@@ -139,3 +139,164 @@ async fn a_folder_that_cannot_be_carried_starts_nothing() {
     std::fs::remove_file(folder.join("SKILL.md")).unwrap();
     refused("env.skill_init: no such file or skill folder");
 }
+
+/// A finished run that began with the folder `cards`.
+async fn finished() -> Place {
+    let place = Place::new().await;
+    skill(&place, "cards", DOCUMENT);
+    place.write("run.toml", &place.config().replace("\"seed.md\"", "\"cards\""));
+    let done = place.planish(&["run", "run.toml", "--name", "one", "--foreground", "--plain"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    place
+}
+
+fn text(place: &Place, path: &str) -> String {
+    std::fs::read_to_string(place.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_best_skill_comes_out_as_a_folder_with_its_files_and_its_origin() {
+    let place = finished().await;
+    let done = place.planish(&["export-skill", "one", "--to", "out"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let document = text(&place, "out/cards/SKILL.md");
+    let kept = DOCUMENT.split("---\n").nth(1).unwrap();
+    assert!(document.starts_with(&format!("---\n{kept}metadata:\n  generator: \"planish ")), "{document}");
+    for line in [
+        "  run-id: \"one\"\n",
+        "  val-score: \"1.0000\"\n",
+        "  parent-sha: \"",
+        "  gate-digest: \"",
+        "  date: \"2",
+    ] {
+        assert!(document.contains(line), "{line}: {document}");
+    }
+    let body = document.splitn(3, "---\n").nth(2).unwrap();
+    assert_eq!(body.trim(), text(&place, "runs/one/best_skill.md").trim());
+    assert!(!body.contains("1.0"), "no score in the body");
+    assert_eq!(text(&place, "out/cards/references/list.md"), "Hearts.\n");
+    assert_eq!(place.planish(&["skill", "check", "out/cards"]).code, Some(0));
+
+    let again = place.planish(&["export-skill", "one", "--to", "out", "--json"]);
+    assert_eq!((again.code, again.json().remove(0)["written"].clone()), (Some(0), json!(false)), "{again:?}");
+    place.write("out/cards/SKILL.md", "mine\n");
+    let refused = place.planish(&["export-skill", "one", "--to", "out"]);
+    assert_eq!((refused.code, refused.err.contains("is not this skill")), (Some(2), true), "{refused:?}");
+    assert_eq!(text(&place, "out/cards/SKILL.md"), "mine\n");
+
+    let renamed = place.planish(&["export-skill", "one", "--to", "out", "--name", "deck"]);
+    assert_eq!(renamed.code, Some(0), "{renamed:?}");
+    assert!(text(&place, "out/deck/SKILL.md").contains("name: \"deck\"\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_fit_is_not_exported() {
+    let place = Place::new().await;
+    assert_eq!(place.planish(&["run", "run.toml", "--name", "one", "--foreground", "--plain"]).code, Some(0));
+    let refused = |arguments: &[&str], words: &str| {
+        let done = place.planish(&[&["export-skill", "one", "--to", "out"], arguments].concat());
+        assert_eq!((done.code, done.err.contains(words)), (Some(2), true), "{words}: {done:?}");
+        assert!(!place.path("out").exists());
+    };
+    refused(&[], "--description");
+    refused(&["--description", "Use when asked.", "--name", "No"], "capital letter");
+    refused(&["--description", ""], "the description is empty");
+    let good = place.planish(&[
+        "export-skill",
+        "one",
+        "--to",
+        "out",
+        "--description",
+        "Tells colours. Use when: asked.",
+    ]);
+    assert_eq!(good.code, Some(0), "{good:?}");
+    assert!(text(&place, "out/one/SKILL.md").contains("description: \"Tells colours. Use when: asked.\"\n"));
+    // A seed that has a held-out question in it.
+    let seed: String = (0..26).map(|n| format!("Do not mind the question: Colour of card {n}?\n")).collect();
+    place.write("seed.md", &seed);
+    assert_eq!(place.planish(&["run", "run.toml", "--name", "two", "--foreground", "--plain"]).code, Some(0));
+    let leaky = place.planish(&["export-skill", "two", "--to", "out", "--description", "Use when asked."]);
+    assert_eq!(leaky.code, Some(2), "{leaky:?}");
+    assert!(
+        leaky.err.contains("text of the held-out item \"card ") && !leaky.err.contains("Colour of"),
+        "{leaky:?}"
+    );
+    std::fs::remove_file(place.path("data.json")).unwrap();
+    let blind = place.planish(&["export-skill", "one", "--to", "blind", "--description", "Use when asked."]);
+    assert_eq!(
+        (blind.code, blind.err.contains("held-out text was not looked for")),
+        (Some(0), true),
+        "{blind:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_skill_is_installed_replaced_by_that_of_a_run_and_brought_back() {
+    let place = finished().await;
+    let rehearsal = place.planish(&["skill", "install", "cards", "--dry-run"]);
+    assert_eq!(rehearsal.code, Some(0), "{rehearsal:?}");
+    assert!(rehearsal.out.contains("would be installed") && !place.path(".agents").exists(), "{rehearsal:?}");
+    assert_eq!(place.planish(&["skill", "install", "cards/SKILL.md"]).code, Some(0));
+    for copy in [".agents", ".claude"] {
+        assert_eq!(text(&place, &format!("{copy}/skills/cards/SKILL.md")), DOCUMENT);
+        assert_eq!(text(&place, &format!("{copy}/skills/cards/references/list.md")), "Hearts.\n");
+    }
+    let trained = place.planish(&["skill", "install", "one", "--client", "codex,copilot", "--json"]);
+    let changes: Vec<(Value, Value)> =
+        trained.json().into_iter().map(|row| (row["client"].clone(), row["change"].clone())).collect();
+    let rows =
+        [("agents", "replaced"), ("claude", "replaced"), ("codex", "installed"), ("copilot", "installed")];
+    assert_eq!(changes, rows.map(|(client, change)| (json!(client), json!(change))), "{trained:?}");
+    assert!(text(&place, ".github/skills/cards/SKILL.md").contains("All cards are red."));
+
+    place.write(".claude/skills/cards/SKILL.md", "mine\n");
+    let refused = place.planish(&["skill", "rollback", "cards"]);
+    assert_eq!((refused.code, refused.err.contains("was changed since")), (Some(2), true), "{refused:?}");
+    assert!(
+        text(&place, ".agents/skills/cards/SKILL.md").contains("All cards are red."),
+        "nothing was changed"
+    );
+    assert_eq!(place.planish(&["skill", "rollback", "cards", "--force"]).code, Some(0));
+    for copy in [".agents", ".claude"] {
+        assert_eq!(text(&place, &format!("{copy}/skills/cards/SKILL.md")), DOCUMENT);
+    }
+    assert!(!place.path(".github/skills/cards").exists());
+    assert_eq!(place.planish(&["skill", "uninstall", "cards"]).code, Some(0));
+    assert!(!place.path(".agents/skills/cards").exists());
+    let gone = place.planish(&["skill", "uninstall", "cards"]);
+    assert_eq!((gone.code, gone.err.contains("has not installed cards")), (Some(2), true), "{gone:?}");
+
+    // For the user: the home folder is the tester's own.
+    std::fs::create_dir(place.path("home")).unwrap();
+    let mut command = place.command(&["skill", "install", "cards", "--user", "--client", "pi"]);
+    let done = crate::place::Done::of(command.env("HOME", place.path("home")).output().unwrap());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(text(&place, "home/.pi/agent/skills/cards/SKILL.md"), DOCUMENT);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_installed_says_why() {
+    let place = Place::new().await;
+    skill(&place, "cards", &DOCUMENT.replace("list.md", "gone.md"));
+    for (arguments, words) in [
+        (&["cards"][..], "cards/SKILL.md:7: error: the folder has no \"references/gone.md\""),
+        (&["nothing"], "no run `nothing`"),
+        (&["cards", "--name", "x"], "front matter of its own"),
+        (&["cards", "--client", "vim"], "no client \"vim\""),
+        (&["cards", "--project", "nowhere"], "is no folder"),
+    ] {
+        if words.contains("is no folder") {
+            skill(&place, "cards", DOCUMENT);
+        }
+        let done = place.planish(&[&["skill", "install"], arguments].concat());
+        assert_eq!((done.code, done.err.contains(words)), (Some(2), true), "{words}: {done:?}");
+        assert!(!place.path(".agents").exists());
+    }
+    std::os::unix::fs::symlink("/tmp", place.path(".claude")).unwrap();
+    let linked = place.planish(&["skill", "install", "cards"]);
+    assert_eq!(
+        (linked.code, linked.err.contains(".claude is a symbolic link")),
+        (Some(2), true),
+        "{linked:?}"
+    );
+}

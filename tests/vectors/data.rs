@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use planish::config::{AnswerRule, Config, EnvConfig, ScorerKind, SplitMode};
+use planish::config::{AnswerRule, Config, EnvConfig, SplitMode};
 use planish::domain::{Evaluator, Split};
 use planish::env::batches::{epoch_plan, eval_size, train_batch};
 use planish::env::mersenne::Random;
 use planish::env::{
-    Extraction, Scorer, Task, leading_passages, normalize, parse_ratio, read_rows, split_counts,
+    Extraction, Rule, Scorer, Task, leading_passages, normalize, parse_ratio, read_rows, split_counts,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -171,7 +171,7 @@ fn answer(reply: &str) -> String {
 
 /// Exact match is hard, F1 is soft; items without a usable reference answer are refused when data is loaded.
 fn scores(prediction: &str, gold: &Value) -> Value {
-    let scorer = Scorer { kind: ScorerKind::F1, numeric_tolerance: 0.0 };
+    let scorer = Scorer { kind: Rule::F1, numeric_tolerance: 0.0 };
     match scorer.references(gold) {
         Ok(references) => {
             let score = scorer.score(prediction, &references);

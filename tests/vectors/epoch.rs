@@ -101,6 +101,7 @@ fn rollout(row: &Value) -> Rollout {
         finish: FinishReason::Stop,
         usage: Usage::default(),
         ms: 0,
+        judging: None,
     }
 }
 

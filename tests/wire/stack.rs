@@ -1,5 +1,7 @@
 //! The layers around a model, built from configuration: keys, recording, replay, budget.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,11 +29,11 @@ fn budget(max_calls: u64, max_tokens: u64) -> Arc<Budget> {
 }
 
 /// Builds with an environment that holds `TEST_KEY` only.
-fn build(config: &ModelConfig, dir: &Path, budget: Arc<Budget>) -> Result<ModelStack, SetupError> {
-    build_with(config, dir, budget, None)
+async fn build(config: &ModelConfig, dir: &Path, budget: Arc<Budget>) -> Result<ModelStack, SetupError> {
+    build_with(config, dir, budget, None).await
 }
 
-fn build_with(
+async fn build_with(
     config: &ModelConfig,
     dir: &Path,
     budget: Arc<Budget>,
@@ -39,11 +41,21 @@ fn build_with(
 ) -> Result<ModelStack, SetupError> {
     let env = |name: &str| (name == "TEST_KEY").then(|| KEY.to_owned());
     let calls_dir = dir.join("calls");
-    ModelStack::build(&StackParts { config, base_dir: dir, calls_dir: &calls_dir, budget, local, env: &env })
+    ModelStack::build(&StackParts {
+        config,
+        base_dir: dir,
+        calls_dir: &calls_dir,
+        budget,
+        local,
+        env: &env,
+        roles: &Role::ALL[..2],
+        notice: Arc::new(|_| ()),
+    })
+    .await
 }
 
-fn refusal(config: &ModelConfig, dir: &Path) -> String {
-    match build(config, dir, budget(0, 0)) {
+async fn refusal(config: &ModelConfig, dir: &Path) -> String {
+    match build(config, dir, budget(0, 0)).await {
         Err(error) => error.to_string(),
         Ok(_) => panic!("built"),
     }
@@ -58,20 +70,20 @@ async fn a_run_resumed_or_replayed_repeats_no_call() {
     let dir = tempfile::tempdir().unwrap();
     let server = sequence(["first".into(), "second".into(), "never".into()]).await;
     let config = config(&server);
-    let stack = build(&config, dir.path(), budget(0, 0)).unwrap();
+    let stack = build(&config, dir.path(), budget(0, 0)).await.unwrap();
     let first = stack.target.chat(&chat("x"), &deaf()).await.unwrap();
-    let second = stack.optimizer.chat(&optimizer_call("y"), &deaf()).await.unwrap();
+    let second = stack.optimizer.as_ref().unwrap().chat(&optimizer_call("y"), &deaf()).await.unwrap();
 
-    let resumed = build(&config, dir.path(), budget(0, 0)).unwrap();
+    let resumed = build(&config, dir.path(), budget(0, 0)).await.unwrap();
     assert_eq!(resumed.target.chat(&chat("x"), &deaf()).await.unwrap(), first);
 
     let mut offline = config.clone();
     offline.replay_from = "calls".into();
     offline.target.api_key_env = "NOT_SET".into();
-    let replay = build(&offline, dir.path(), budget(0, 0)).unwrap();
+    let replay = build(&offline, dir.path(), budget(0, 0)).await.unwrap();
     assert_eq!(replay.target.label(), stack.target.label());
     assert_eq!(replay.target.chat(&chat("x"), &deaf()).await.unwrap(), first);
-    assert_eq!(replay.optimizer.chat(&optimizer_call("y"), &deaf()).await.unwrap(), second);
+    assert_eq!(replay.optimizer.as_ref().unwrap().chat(&optimizer_call("y"), &deaf()).await.unwrap(), second);
     let error = replay.target.chat(&chat("z"), &deaf()).await.unwrap_err();
     assert!(matches!(error, ModelError::NotRecorded { .. }), "{error:?}");
     assert!(error.ends_run());
@@ -83,9 +95,9 @@ async fn the_budget_is_shared_and_recorded_calls_cost_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let server = sequence(["fine".into()]).await;
     let budget = budget(2, 0);
-    let stack = build(&config(&server), dir.path(), Arc::clone(&budget)).unwrap();
+    let stack = build(&config(&server), dir.path(), Arc::clone(&budget)).await.unwrap();
     stack.target.chat(&chat("a"), &deaf()).await.unwrap();
-    stack.optimizer.chat(&optimizer_call("b"), &deaf()).await.unwrap();
+    stack.optimizer.as_ref().unwrap().chat(&optimizer_call("b"), &deaf()).await.unwrap();
     stack.target.chat(&chat("a"), &deaf()).await.unwrap();
     let error = stack.target.chat(&chat("c"), &deaf()).await.unwrap_err();
     assert!(error.to_string().contains("2 calls used, budget.max_calls = 2"), "{error}");
@@ -98,7 +110,7 @@ async fn tokens_are_charged_even_when_the_server_reports_none() {
         let dir = tempfile::tempdir().unwrap();
         let server = serve(Script { no_usage, ..Script::sequence(["four".into()]) }).await;
         let budget = budget(0, 100);
-        let stack = build(&config(&server), dir.path(), Arc::clone(&budget)).unwrap();
+        let stack = build(&config(&server), dir.path(), Arc::clone(&budget)).await.unwrap();
         stack.target.chat(&request(Prompt::Text("eightchr".into())), &deaf()).await.unwrap();
         assert_eq!(budget.used().0.tokens(), 3);
         let error = stack
@@ -114,13 +126,14 @@ async fn tokens_are_charged_even_when_the_server_reports_none() {
 async fn keys_come_from_a_variable_or_a_file() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("key.txt"), "key-from-a-file\n").unwrap();
+    std::fs::set_permissions(dir.path().join("key.txt"), Permissions::from_mode(0o600)).unwrap();
     let server = sequence(["fine".into()]).await;
     let mut config = config(&server);
     config.target.api_key_env = "TEST_KEY".into();
     config.optimizer.api_key_file = "key.txt".into();
-    let stack = build(&config, dir.path(), budget(0, 0)).unwrap();
+    let stack = build(&config, dir.path(), budget(0, 0)).await.unwrap();
     stack.target.chat(&chat("a"), &deaf()).await.unwrap();
-    stack.optimizer.chat(&optimizer_call("b"), &deaf()).await.unwrap();
+    stack.optimizer.as_ref().unwrap().chat(&optimizer_call("b"), &deaf()).await.unwrap();
     let seen = server.requests();
     assert_eq!(seen[0].headers["authorization"], format!("Bearer {KEY}"));
     assert_eq!(seen[1].headers["authorization"], "Bearer key-from-a-file");
@@ -131,36 +144,38 @@ async fn keys_come_from_a_variable_or_a_file() {
 async fn bad_settings_name_the_key_and_the_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let server = sequence(["x".into()]).await;
-    let change = |change: fn(&mut ModelConfig)| {
+    let change = async |change: fn(&mut ModelConfig)| {
         let mut config = config(&server);
         change(&mut config);
-        refusal(&config, dir.path())
+        refusal(&config, dir.path()).await
     };
-    let text = change(|config| config.target.api_key_env = "NOT_SET".into());
+    let text = change(|config| config.target.api_key_env = "NOT_SET".into()).await;
     assert!(text.contains("model.target.api_key_env") && text.contains("NOT_SET"), "{text}");
-    let text = change(|config| config.optimizer.api_key_file = "nowhere".into());
+    let text = change(|config| config.optimizer.api_key_file = "nowhere".into()).await;
     assert!(text.contains("model.optimizer.api_key_file") && text.contains("nowhere"), "{text}");
     let text = change(|config| {
         config.target.api_key_env = "TEST_KEY".into();
         config.target.api_key_file = "key".into();
-    });
+    })
+    .await;
     assert!(text.contains("keep one"), "{text}");
-    let text = change(|config| config.target.base_url.clear());
-    assert!(text.contains("model.target.base_url is empty"), "{text}");
-    let text = change(|config| config.optimizer.model.clear());
-    assert!(text.contains("model.optimizer.model is empty"), "{text}");
-    let text = change(|config| config.target.backend = Backend::EditSearch);
-    assert!(text.contains("no model"), "{text}");
-    let text = change(|config| config.optimizer.backend = Backend::CodexExec);
+    let text = change(|config| config.target.base_url.clear()).await;
+    assert!(text.contains("model.target.base_url: not set"), "{text}");
+    let text = change(|config| config.optimizer.model.clear()).await;
+    assert!(text.contains("model.optimizer.model: not set"), "{text}");
+    let text = change(|config| config.target.backend = Backend::EditSearch).await;
+    assert!(text.contains("edit search cannot run tasks"), "{text}");
+    let text = change(|config| config.optimizer.backend = Backend::CodexExec).await;
     assert!(text.contains("model.optimizer.backend = \"codex_exec\" is not part of this version"), "{text}");
-    let text = change(|config| config.target.backend = Backend::Local);
+    let text = change(|config| config.target.backend = Backend::Local).await;
     assert!(text.contains("needs the local worker"), "{text}");
-    let text = change(|config| config.replay_from = "empty".into());
+    let text = change(|config| config.replay_from = "empty".into()).await;
     assert!(text.contains("model.replay_from") && text.contains("no recorded calls"), "{text}");
     let text = change(|config| {
         config.target.api_key_env = "TEST_KEY".into();
         config.target.base_url = "http://example.invalid/v1".into();
-    });
+    })
+    .await;
     assert!(text.starts_with("model.target: refusing to send the key") && !text.contains(KEY), "{text}");
 }
 
@@ -170,7 +185,7 @@ async fn secrets_reach_no_file() {
     let server = sequence([format!("your key is {KEY}").as_str().into()]).await;
     let mut config = config(&server);
     config.target.api_key_env = "TEST_KEY".into();
-    let stack = build(&config, dir.path(), budget(0, 0)).unwrap();
+    let stack = build(&config, dir.path(), budget(0, 0)).await.unwrap();
     let reply = stack.target.chat(&chat(&format!("tell me {KEY}")), &deaf()).await.unwrap();
     assert_eq!(reply.text, "your key is [redacted]");
     let mut files = 0;
@@ -220,22 +235,22 @@ impl Likelihood for FakeLocal {
 async fn local_target_and_edit_search_share_the_worker() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = ModelConfig::default();
-    assert!(!ModelStack::needs_local(&config));
+    assert!(!ModelStack::needs_local(&config, &Role::ALL));
     config.target.backend = Backend::Local;
     config.optimizer.backend = Backend::EditSearch;
-    assert!(ModelStack::needs_local(&config));
+    assert!(ModelStack::needs_local(&config, &Role::ALL));
     let worker = Arc::new(FakeLocal);
     let local = LocalBackend { chat: worker.clone(), likelihood: worker };
     let budget = budget(0, 0);
-    let stack = build_with(&config, dir.path(), Arc::clone(&budget), Some(local)).unwrap();
+    let stack = build_with(&config, dir.path(), Arc::clone(&budget), Some(local)).await.unwrap();
     assert_eq!(stack.target.label(), "fake local");
-    assert!(stack.optimizer.label().starts_with("built-in edit search"));
-    assert!(stack.optimizer.label().ends_with("scored by fake local"));
+    assert!(stack.optimizer.as_ref().unwrap().label().starts_with("built-in edit search"));
+    assert!(stack.optimizer.as_ref().unwrap().label().ends_with("scored by fake local"));
     for _ in 0..2 {
         assert_eq!(stack.target.chat(&chat("x"), &deaf()).await.unwrap().text, "");
     }
     let used = budget.used().0;
     assert_eq!((used.calls, used.tokens()), (1, 2));
     config.replay_from = "calls".into();
-    assert!(!ModelStack::needs_local(&config));
+    assert!(!ModelStack::needs_local(&config, &Role::ALL));
 }

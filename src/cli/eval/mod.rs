@@ -14,7 +14,7 @@ use self::sheet::Sheet;
 use super::seed::read_skill;
 use super::{Failure, exit, output, run_setup};
 use crate::config::Config;
-use crate::domain::{Skill, Split, UnknownSplit, Usage};
+use crate::domain::{Role, Skill, Split, UnknownSplit, Usage};
 use crate::engine::{Scoring, score_skills};
 use crate::env::Task;
 use crate::model::Budget;
@@ -117,9 +117,7 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
     for warning in &loaded.warnings {
         output::note(&format!("warning: {warning}"));
     }
-    let mut config = loaded.config;
-    // Nothing is optimised: no key or worker of that role is asked for.
-    config.model.optimizer = config.model.target.clone();
+    let config = loaded.config;
     let scored = args.skill.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
     if let Some(folder) = &args.out {
         other_skill(folder, &scored)?;
@@ -132,7 +130,9 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
     let prices = run_setup::prices(&config).map_err(usage)?;
     let budget = Budget::new(config.budget.clone(), Usage::default(), 0.0).at_prices(prices);
     let budget = Arc::new(budget);
-    let stack = run_setup::models(&config, &calls, budget, None).await.map_err(usage)?;
+    // Nothing is optimised: no key or worker of that role is asked for.
+    let roles: Vec<Role> = config.roles().into_iter().filter(|role| *role != Role::Optimizer).collect();
+    let stack = run_setup::models(&config, &roles, &calls, budget, None).await.map_err(usage)?;
     let setting = Setting {
         split_name: args.split.name(),
         repeats: usize::from(args.repeats),
@@ -145,6 +145,7 @@ pub async fn run(args: Args) -> Result<u8, Failure> {
         config: &config,
         env: task.environment.as_ref(),
         target: stack.target.as_ref(),
+        judge: stack.judge.as_deref(),
         data: &task.data,
         splits: &args.split.splits(),
         skills: &skills,

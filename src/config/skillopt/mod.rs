@@ -1,8 +1,10 @@
 //! Import of SkillOpt and ReflACT configurations: YAML with its `_base_` chain (`yaml`, `layers`), both layouts and both
-//! vocabularies (`names`, `flat`), into one planish TOML (`translate`, `servers`, `values`, `document`). Must not decide
+//! vocabularies (`names`, `flat`), into one planish TOML (`translate`, `servers`, `environment`, `values`,
+//! `document`). Must not decide
 //! what a setting does.
 
 mod document;
+mod environment;
 mod error;
 mod flat;
 mod layers;
@@ -17,6 +19,7 @@ mod yaml;
 use std::path::{Path, PathBuf};
 
 pub use super::roles::{default_model, label, role_backends};
+pub use environment::Environment;
 pub use error::ImportError;
 pub use layers::Merged;
 pub use node::{Mapping, Node};
@@ -36,14 +39,19 @@ pub struct Imported {
 }
 
 /// Reads a YAML file with the files it builds upon and overrides (`K=V`). Relative paths are written as seen from
-/// `out`, or in full.
+/// `out`, or in full. `env` reads the environment variables that SkillOpt reads as well.
 ///
 /// # Errors
 /// What cannot be read, or everything that has a value SkillOpt would refuse.
-pub fn import(path: &Path, options: &[String], out: Option<&Path>) -> Result<Imported, ImportError> {
+pub fn import(
+    path: &Path,
+    options: &[String],
+    out: Option<&Path>,
+    env: Environment<'_>,
+) -> Result<Imported, ImportError> {
     let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let folders = Folders { current, out: out.map(folder_of) };
-    let translation = Translation::of(&Merged::load(path, options)?, &folders);
+    let translation = Translation::of(&Merged::load(path, options)?, &folders, env);
     if !translation.errors.is_empty() {
         return Err(ImportError::Settings(ConfigErrors(translation.errors)));
     }

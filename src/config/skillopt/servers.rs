@@ -2,6 +2,7 @@
 
 use toml::Value;
 
+use super::environment::Environment;
 use super::flat::{Flat, FlatEntry};
 use super::node::{Node, Place};
 use super::translate::Translation;
@@ -20,11 +21,6 @@ fn given<'a>(flat: &'a Flat, name: &str) -> Option<(&'a str, &'a FlatEntry)> {
     }
 }
 
-/// The first of several names that is given.
-fn first<'a>(flat: &'a Flat, names: &[String]) -> Option<(&'a str, &'a FlatEntry)> {
-    names.iter().find_map(|name| given(flat, name))
-}
-
 /// The environment variable for the first key of several that the file holds.
 fn variable(flat: &Flat, names: &[String]) -> Option<String> {
     let held = |name: &&String| flat.get(*name).is_some_and(|flat| !flat.entry.node.is_blank());
@@ -36,14 +32,15 @@ fn text(value: impl Into<String>) -> Option<Value> {
 }
 
 impl Translation {
-    pub fn roles(&mut self, flat: &Flat) {
+    pub fn roles(&mut self, flat: &Flat, env: Environment<'_>) {
         let written = given(flat, "model_backend");
         let label = roles::label(written.map(|(label, _)| label));
         let named = |role: &str| given(flat, &format!("{role}_backend")).map(|(backend, _)| backend);
         let backends = roles::role_backends(&label, named("optimizer"), named("target"));
-        let mut azure = false;
+        if !backends.iter().any(|backend| backend == "openai_chat") {
+            self.drop_azure(flat);
+        }
         for (role, backend) in ["optimizer", "target"].into_iter().zip(backends) {
-            azure |= backend == "openai_chat";
             let mut notes = Vec::new();
             if let Some((label, entry)) = written
                 && named(role) != Some(backend.as_str())
@@ -53,12 +50,19 @@ impl Translation {
                     if label == "openai" { ", which SkillOpt takes for the Codex program" } else { "" };
                 notes.push(format!("from {} = {label:?}{meant} ({})", entry.written, entry.entry.place));
             }
-            self.role(flat, role, &backend, &label, notes);
+            self.role(flat, env, role, &backend, &label, notes);
         }
-        self.azure_settings(flat, azure);
     }
 
-    fn role(&mut self, flat: &Flat, role: &str, word: &str, label: &str, notes: Vec<String>) {
+    fn role(
+        &mut self,
+        flat: &Flat,
+        env: Environment<'_>,
+        role: &str,
+        word: &str,
+        label: &str,
+        notes: Vec<String>,
+    ) {
         let key = |field: &str| keys::find(&format!("model.{role}.{field}")).map_or("", |key| key.path);
         let known = canonical_word(key("backend"), Backend::WORDS, word);
         let Some(backend) = known.and_then(Backend::from_word) else {
@@ -70,18 +74,43 @@ impl Translation {
         };
         self.set(key("backend"), text(backend.word()), notes);
         self.model(flat, role, backend, label);
-        match (backend, word) {
-            (Backend::OpenaiChat, "openai_chat") => {
-                self.azure_server(flat, role, key("base_url"), key("api_key_env"))
-            }
-            (Backend::OpenaiChat, _) => {
+        if given(flat, &format!("{role}_model")).is_none() {
+            self.model_from_environment(env, role, backend);
+        }
+        let both = |name: &str| [format!("{role}_{name}"), name.to_owned()];
+        let held = match backend {
+            Backend::OpenaiChat => variable(
+                flat,
+                &[
+                    format!("{role}_azure_openai_api_key"),
+                    "azure_openai_api_key".into(),
+                    "azure_api_key".into(),
+                ],
+            ),
+            Backend::QwenChat => variable(flat, &both("qwen_chat_api_key")),
+            Backend::MinimaxChat => variable(flat, &both("minimax_api_key")),
+            _ => None,
+        };
+        if let Some(variable) = held {
+            self.set(key("api_key_env"), text(variable), Vec::new());
+        }
+        self.from_environment(env, role, backend);
+        match backend {
+            Backend::OpenaiChat => self.azure_server(role, key("base_url"), key("api_key_env")),
+            Backend::OpenaiCompatible if !self.settings.contains_key(key("base_url")) => {
                 let note = "SkillOpt reads the address from OPENAI_COMPATIBLE_BASE_URL; this is what it takes without one";
                 self.set(key("base_url"), text("https://api.openai.com/v1"), vec![note.into()]);
-                self.set(key("api_key_env"), text("OPENAI_COMPATIBLE_API_KEY"), Vec::new());
             }
-            (Backend::QwenChat, _) => self.key(flat, key("api_key_env"), role, "qwen_chat_api_key"),
-            (Backend::MinimaxChat, _) => self.key(flat, key("api_key_env"), role, "minimax_api_key"),
+            Backend::ClaudeChat => {
+                let via = keys::find("model.claude_chat_via").map_or("", |key| key.path);
+                let note =
+                    "to SkillOpt claude_chat is the Claude Code program; \"api\" calls the vendor's server";
+                self.set(via, text("cli"), vec![note.into()]);
+            }
             _ => {}
+        }
+        if backend == Backend::OpenaiCompatible && !self.settings.contains_key(key("api_key_env")) {
+            self.set(key("api_key_env"), text("OPENAI_COMPATIBLE_API_KEY"), Vec::new());
         }
     }
 
@@ -115,80 +144,34 @@ impl Translation {
         self.set(key.path, text(model), notes);
     }
 
-    fn azure_server(&mut self, flat: &Flat, role: &str, base_url: &'static str, api_key_env: &'static str) {
-        let both = |name: &str| {
-            [format!("{role}_azure_openai_{name}"), format!("azure_openai_{name}"), format!("azure_{name}")]
+    /// What is missing of an Azure role once file and variables are read.
+    fn azure_server(&mut self, role: &str, base_url: &'static str, api_key_env: &'static str) {
+        let said = |translation: &Self, field: &str| {
+            let keys = [format!("model.{role}.{field}"), format!("model.{field}")];
+            let setting = keys.iter().find_map(|key| translation.settings.get(key.as_str()));
+            setting.and_then(|setting| setting.value.as_ref()?.as_str().map(str::to_owned))
         };
-        let plain = first(flat, &both("auth_mode")).is_some_and(|(mode, _)| {
-            ["openai_compatible", "compat", "openai"].contains(&mode.to_lowercase().as_str())
-        });
-        match first(flat, &both("endpoint")) {
-            Some((endpoint, entry)) if endpoint.contains('@') => {
-                let why = "holds a user name or password: write the address without it";
-                self.drop(&entry.written, &entry.entry.place, why);
-                self.set(base_url, None, vec!["the address of the server, up to and including /v1".into()]);
-            }
-            Some((endpoint, entry)) => {
-                let endpoint = endpoint.trim_end_matches('/');
-                let address = if plain || endpoint.ends_with("/v1") {
-                    endpoint.to_owned()
-                } else {
-                    format!("{endpoint}/openai/v1")
-                };
-                let notes = vec![format!("was {} ({})", entry.written, entry.entry.place)];
-                self.set(base_url, text(address), notes);
-            }
-            None => {
-                let note = "SkillOpt reads the address from AZURE_OPENAI_ENDPOINT; an Azure resource's ends in /openai/v1";
-                self.set(base_url, None, vec![note.into()]);
-            }
+        if said(self, "azure_openai_endpoint").is_none() {
+            let note = "SkillOpt reads the address from AZURE_OPENAI_ENDPOINT: give azure_openai_endpoint, or any server here";
+            self.set(base_url, None, vec![note.into()]);
         }
-        match variable(flat, &both("api_key")) {
-            Some(variable) => self.set(api_key_env, text(variable), Vec::new()),
-            None if plain => {}
-            None => self.set(api_key_env, text("AZURE_OPENAI_API_KEY"), Vec::new()),
+        let mode = said(self, "azure_openai_auth_mode");
+        if mode.as_deref() == Some("api_key") && !self.settings.contains_key(api_key_env) {
+            self.set(api_key_env, text("AZURE_OPENAI_API_KEY"), Vec::new());
         }
     }
 
-    /// The variable that is to hold a key which was written in the file.
-    fn key(&mut self, flat: &Flat, api_key_env: &'static str, role: &str, name: &str) {
-        if let Some(variable) = variable(flat, &[format!("{role}_{name}"), name.to_owned()]) {
-            self.set(api_key_env, text(variable), Vec::new());
-        }
-    }
-
-    /// What of the Azure settings is left once addresses and keys are known.
-    fn azure_settings(&mut self, flat: &Flat, used: bool) {
-        for (name, flat) in flat {
-            let value = match &flat.entry.node {
-                Node::Text(text) if !text.is_empty() => text.as_str(),
-                _ => continue,
-            };
-            if !name.contains("azure_") || secret_variable(name).is_some() {
-                continue;
+    /// Names what of Azure no role uses.
+    fn drop_azure(&mut self, flat: &Flat) {
+        for (name, flat) in flat.iter().filter(|(name, _)| is_azure(name)) {
+            if self.forget(name) {
+                self.drop(&flat.written, &flat.entry.place, "no role uses it");
             }
-            let why = match (
-                name.rsplit_once("azure_").map_or("", |(_, rest)| rest.trim_start_matches("openai_")),
-                value,
-            ) {
-                ("api_version", "2024-12-01-preview")
-                | ("ad_scope", "https://cognitiveservices.azure.com/.default") => {
-                    continue;
-                }
-                ("endpoint", _) if used => continue,
-                ("endpoint", _) => "no role uses it",
-                ("api_version", _) => "the address ending in /openai/v1 has no dated versions",
-                ("auth_mode", _)
-                    if !matches!(
-                        value.to_lowercase().as_str(),
-                        "azure_cli" | "managed_identity" | "aad" | "azure_ad"
-                    ) =>
-                {
-                    continue;
-                }
-                _ => "this version logs in to Azure with a key",
-            };
-            self.drop(&flat.written, &flat.entry.place, why);
         }
     }
+}
+
+/// A setting of Azure that is no key.
+fn is_azure(name: &str) -> bool {
+    name.contains("azure_") && secret_variable(name).is_none()
 }

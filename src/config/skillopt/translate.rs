@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Value;
 
+use super::environment::Environment;
 use super::flat::Flat;
 use super::layers::{Dropped, Merged};
 use super::node::{Entry, Node, Place};
@@ -57,18 +58,33 @@ fn is_implied(key: &str, value: &Value) -> bool {
         ("model.minimax_temperature", Value::Float(temperature)) => *temperature == 0.7,
         ("model.minimax_max_tokens", Value::Integer(tokens)) => *tokens == 8000,
         ("model.minimax_enable_thinking", Value::Boolean(thinking)) => !thinking,
+        (key, Value::String(version)) if key.ends_with("azure_openai_api_version") => {
+            version == "2024-12-01-preview"
+        }
+        (key, Value::String(scope)) if key.ends_with("azure_openai_ad_scope") => {
+            scope == "https://cognitiveservices.azure.com/.default"
+        }
         _ => false,
     }
 }
 
+/// The first names of the Azure settings count only where those of today are blank.
+fn is_older_name(name: &str, flat: &Flat) -> bool {
+    let newer = name.replacen("azure_", "azure_openai_", 1);
+    let is_old = ["azure_endpoint", "azure_api_version"].contains(&name);
+    is_old && flat.get(&newer).is_some_and(|flat| !flat.entry.node.is_blank())
+}
+
 impl Translation {
-    pub fn of(merged: &Merged, folders: &Folders) -> Self {
+    pub fn of(merged: &Merged, folders: &Folders, env: Environment<'_>) -> Self {
         let (flat, dropped) = merged.flatten();
         let mut translation = Self { settings: BTreeMap::new(), dropped, errors: Vec::new() };
-        for (name, flat) in &flat {
-            translation.take(name, &flat.written, &flat.entry, folders);
+        for (name, of_name) in &flat {
+            if !is_older_name(name, &flat) {
+                translation.take(name, &of_name.written, &of_name.entry, folders);
+            }
         }
-        translation.roles(&flat);
+        translation.roles(&flat, env);
         translation.left_out(&flat);
         translation.without_defaults();
         translation
@@ -78,7 +94,7 @@ impl Translation {
         // Roles are worked out together.
         let of_roles =
             ["model_backend", "optimizer_backend", "target_backend", "optimizer_model", "target_model"];
-        if of_roles.contains(&name) || (name.contains("azure_") && aliases::secret_variable(name).is_none()) {
+        if of_roles.contains(&name) {
             return;
         }
         let key = match aliases::by_flat_name(name).map(Name::Key).or_else(|| aliases::resolve(name)) {
@@ -161,6 +177,12 @@ impl Translation {
 
     pub fn set(&mut self, key: &'static str, value: Option<Value>, notes: Vec<String>) {
         self.settings.insert(key, Setting { value, notes });
+    }
+
+    /// Takes back the setting of a flat name; whether there was one.
+    pub fn forget(&mut self, flat_name: &str) -> bool {
+        let key = aliases::by_flat_name(flat_name);
+        key.is_some_and(|key| self.settings.remove(key.path).is_some())
     }
 
     pub fn drop(&mut self, name: &str, place: &Place, why: impl Into<String>) {

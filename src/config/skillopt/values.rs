@@ -17,6 +17,7 @@ pub fn convert(key: &Key, node: &Node) -> Result<Option<Value>, Complaint> {
         (Kind::Number { .. }, node) if !node.is_blank() => number(node),
         (Kind::Count { .. } | Kind::Number { .. }, _) => return Ok(None),
         (Kind::TextList | Kind::Folders, node) => list(node),
+        (Kind::Table, _) => None,
         (Kind::Choice(allowed), Node::Bool(flag)) => word(key, allowed, *flag),
         (Kind::Text | Kind::Path(_) | Kind::Choice(_), node) => text(node).map(Value::String),
     };

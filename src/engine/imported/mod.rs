@@ -214,6 +214,7 @@ fn plan(run: &ForeignRun, val: usize, test: usize) -> RunPlan {
         test,
         target: settings.target.clone(),
         optimizer: settings.optimizer.clone(),
+        judge: String::new(),
         env: settings.env.clone(),
         review: ReviewMode::Auto,
     }

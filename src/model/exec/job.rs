@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::domain::Workspace as Files;
+
 /// One job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
@@ -15,18 +17,23 @@ pub struct Job {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
     /// In a folder that holds the skill and the task, with the agent's tools.
-    Agent { skill: Option<String>, attachments: Vec<Attachment> },
-    /// As a plain model: one question, no tools, an empty folder. A reply of this JSON schema where there is one and the
-    /// program can be told.
-    Chat { schema: Option<Value> },
+    Agent(Files),
+    /// As a plain model: one question, no tools, an empty folder.
+    Chat {
+        /// The JSON schema of the reply, for the programs that can be told one.
+        schema: Option<Value>,
+        /// Bound of the reply, for the programs that can be told one.
+        max_tokens: Option<u32>,
+    },
 }
 
-/// A file that belongs to the task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attachment {
-    /// Untrusted.
-    pub name: String,
-    pub content: Vec<u8>,
+impl Work {
+    pub fn max_tokens(&self) -> Option<u32> {
+        match self {
+            Self::Agent(_) => None,
+            Self::Chat { max_tokens, .. } => *max_tokens,
+        }
+    }
 }
 
 impl Job {
@@ -40,20 +47,20 @@ impl Job {
 
     /// What goes to the program's input; `skill_file` is where the agent finds its skill.
     pub fn prompt(&self, skill_file: &str) -> String {
-        let Work::Agent { skill, attachments } = &self.work else { return self.text() };
-        let mut files = Vec::new();
-        if skill.is_some() {
-            files.push(format!("- `{skill_file}`: how such tasks are solved. Follow it."));
+        let Work::Agent(files) = &self.work else { return self.text() };
+        let mut read = Vec::new();
+        if !files.skill.trim().is_empty() {
+            read.push(format!("- `{skill_file}`: how such tasks are solved. Follow it."));
         }
-        files.push("- `task.md`: the task.".to_owned());
-        if !attachments.is_empty() {
-            files.push("- `ATTACHMENTS.md`: the files that belong to the task.".to_owned());
+        read.push("- `task.md`: the task.".to_owned());
+        if !files.attachments.is_empty() {
+            read.push("- `ATTACHMENTS.md`: the files that belong to the task.".to_owned());
         }
         format!(
             "Solve the one task of this folder. Before anything else, open and read in full:\n\n{}\n\nOpen them as \
              files; do not call a skill tool for it. Nobody can answer questions: decide yourself, and stay in this \
              folder. Your last message must hold your answer as <answer>YOUR ANSWER</answer>.\n",
-            files.join("\n")
+            read.join("\n")
         )
     }
 }

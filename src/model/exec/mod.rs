@@ -3,6 +3,7 @@
 
 mod cli;
 mod copilot_usage;
+mod endpoint;
 mod family;
 mod harness;
 mod job;
@@ -14,7 +15,8 @@ mod trace;
 mod workspace;
 
 pub use cli::{Cli, Version};
-pub use job::{Attachment, Job, Work};
+pub use endpoint::ExecEndpoint;
+pub use job::{Job, Work};
 pub use process::Caps;
 pub use run::{ExecError, run, version};
 pub use settings::{Agent, ClaudeOptions, CodexOptions, CopilotOptions, ExecKey, ExecSettings, inherited};

@@ -76,7 +76,7 @@ pub async fn run(
     copilot_usage::add(cli, &workspace, &mut draft);
     let trace = draft.finish(ending, &one_line(&stderr, 600));
     Ok(match job.work {
-        Work::Agent { .. } => trace.of_workspace_job(cli),
+        Work::Agent(_) => trace.of_workspace_job(cli),
         Work::Chat { .. } => trace,
     })
 }
@@ -87,7 +87,8 @@ pub async fn run(
 /// There is no such program, it says nothing in time, or it is too old.
 pub async fn version(settings: &ExecSettings) -> Result<Version, ExecError> {
     let cli = settings.agent.cli();
-    let nothing = Job { system: None, task: String::new(), work: Work::Chat { schema: None } };
+    let nothing =
+        Job { system: None, task: String::new(), work: Work::Chat { schema: None, max_tokens: None } };
     let workspace = Arc::new(Workspace::create(&settings.scratch, harness::skills(cli), &nothing)?);
     let launch = Launch {
         program: settings.program.clone().into(),

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use secrecy::SecretString;
+
 use super::Cli;
 use super::process::Caps;
 use crate::config::{CodexApproval, CodexSandbox, CursorSandbox, Effort};
@@ -79,17 +81,11 @@ impl Agent {
     }
 }
 
-/// The key of the model's vendor, and the variable it is handed over in where no address of one's own is given.
-#[derive(Clone)]
+/// The key of the model's vendor, and the variable the configuration has it in ("" if it is in none).
+#[derive(Clone, Debug)]
 pub struct ExecKey {
     pub variable: String,
-    pub secret: String,
-}
-
-impl std::fmt::Debug for ExecKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ExecKey({})", self.variable)
-    }
+    pub secret: SecretString,
 }
 
 /// An agent program as a role's model.
@@ -104,6 +100,8 @@ pub struct ExecSettings {
     pub base_url: String,
     pub key: Option<ExecKey>,
     pub effort: Effort,
+    /// The same where a whole skill is rewritten; not set: as everywhere.
+    pub rewrite_effort: Effort,
     pub caps: Caps,
     /// Where jobs get their folders: outside of any project, whose instructions an agent would read.
     pub scratch: PathBuf,

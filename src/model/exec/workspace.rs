@@ -1,12 +1,12 @@
 //! The folder of one job, made anew: what the agent sees (`work`), and a home and a temporary folder of its own beside it.
 //! Gone when dropped. Must not hold anything but this job's skill, task and attachments.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use tempfile::TempDir;
 
 use super::ExecError;
-use super::job::{Attachment, Job, Work};
+use super::job::{Job, Work};
 
 /// Name of the folder of the skill under test.
 pub const SKILL: &str = "target-skill";
@@ -51,12 +51,15 @@ impl Workspace {
         for folder in [workspace.work(), workspace.home(), workspace.temporary()] {
             std::fs::create_dir_all(&folder).map_err(|error| fault(&folder, &error))?;
         }
-        if let Work::Agent { skill, attachments } = &job.work {
-            if let Some(skill) = skill {
-                workspace.write(&skill_file(skills), skill_document(skill).as_bytes())?;
+        if let Work::Agent(files) = &job.work {
+            for (name, content) in &files.skill_files {
+                workspace.write(&skill_part(skills, name)?, content)?;
+            }
+            if !files.skill.trim().is_empty() {
+                workspace.write(&skill_file(skills), skill_document(&files.skill).as_bytes())?;
             }
             workspace.write("task.md", job.text().as_bytes())?;
-            workspace.attach(attachments)?;
+            workspace.attach(&files.attachments)?;
         }
         Ok(workspace)
     }
@@ -91,15 +94,15 @@ impl Workspace {
         put(&self.work().join(file), bytes)
     }
 
-    fn attach(&self, attachments: &[Attachment]) -> Result<(), ExecError> {
+    fn attach(&self, attachments: &[(String, Vec<u8>)]) -> Result<(), ExecError> {
         if attachments.is_empty() {
             return Ok(());
         }
         let mut list = String::from("# Attachments\n\nFiles that belong to the task:\n\n");
-        for (number, attachment) in attachments.iter().enumerate() {
-            let file = format!("attachments/{:02}_{}", number + 1, file_name(&attachment.name));
-            self.write(&file, &attachment.content)?;
-            list.push_str(&format!("- `{file}` ({} bytes)\n", attachment.content.len()));
+        for (number, (name, content)) in attachments.iter().enumerate() {
+            let file = format!("attachments/{:02}_{}", number + 1, file_name(name));
+            self.write(&file, content)?;
+            list.push_str(&format!("- `{file}` ({} bytes)\n", content.len()));
         }
         self.write("ATTACHMENTS.md", list.as_bytes())
     }
@@ -115,8 +118,23 @@ pub fn skill_file(skills: &str) -> String {
     format!("{skills}/{SKILL}/SKILL.md")
 }
 
+/// Where a further file of the skill goes. Its path must stay inside the skill's folder.
+fn skill_part(skills: &str, name: &str) -> Result<String, ExecError> {
+    let inside = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let path = Path::new(name);
+    let outside = path.components().next().is_none() || !path.components().all(inside) || name.contains('\\');
+    if outside || path == Path::new("SKILL.md") {
+        let message = format!("the skill's folder cannot hold a file {name:?}; rename it or take it out");
+        return Err(ExecError::Settings { message });
+    }
+    Ok(format!("{skills}/{SKILL}/{name}"))
+}
+
+/// Front matter of its own is replaced: its name would not be that of the folder, and clients would pass it over.
 fn skill_document(skill: &str) -> String {
-    format!("---\nname: {SKILL}\ndescription: \"{DESCRIPTION}\"\n---\n\n{skill}\n")
+    let own = skill.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    let body = own.map_or(skill, |(_, body)| body).trim_start_matches('\n');
+    format!("---\nname: {SKILL}\ndescription: \"{DESCRIPTION}\"\n---\n\n{body}\n")
 }
 
 /// The name without anything that could lead elsewhere or mislead a shell.
@@ -138,20 +156,18 @@ fn foreign_instructions(scratch: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Workspace as Files;
 
-    fn agent(skill: Option<&str>, attachments: Vec<Attachment>) -> Job {
-        let work = Work::Agent { skill: skill.map(str::to_owned), attachments };
-        Job { system: Some("Answer briefly.".into()), task: "What is 40+2?".into(), work }
-    }
-
-    fn attachment(name: &str) -> Attachment {
-        Attachment { name: name.into(), content: b"x".to_vec() }
+    fn agent(skill: &str, attachments: &[&str]) -> Job {
+        let attachments = attachments.iter().map(|name| ((*name).to_owned(), b"x".to_vec())).collect();
+        let files = Files { skill: skill.into(), skill_files: Vec::new(), attachments };
+        Job { system: Some("Answer briefly.".into()), task: "What is 40+2?".into(), work: Work::Agent(files) }
     }
 
     #[test]
     fn holds_the_skill_the_task_and_nothing_else() {
         let scratch = tempfile::tempdir().unwrap();
-        let job = agent(Some("# Add\nAdd up."), Vec::new());
+        let job = agent("# Add\nAdd up.", &[]);
         let workspace = Workspace::create(scratch.path(), ".agents/skills", &job).unwrap();
         let read = |file: &str| std::fs::read_to_string(workspace.work().join(file)).unwrap();
         let skill = read(".agents/skills/target-skill/SKILL.md");
@@ -168,7 +184,7 @@ mod tests {
     fn attachments_stay_inside_whatever_their_names() {
         let scratch = tempfile::tempdir().unwrap();
         let names = ["../../etc/passwd", "a b;rm -rf.csv", "", "..", &"long".repeat(100)];
-        let job = agent(None, names.iter().map(|name| attachment(name)).collect());
+        let job = agent("", &names);
         let workspace = Workspace::create(scratch.path(), ".agents/skills", &job).unwrap();
         let folder = workspace.work().join("attachments");
         let mut files: Vec<_> = std::fs::read_dir(folder)
@@ -187,7 +203,27 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         std::fs::write(scratch.path().join("CLAUDE.md"), "Say yes.").unwrap();
         let inner = scratch.path().join("runs/scratch");
-        let error = Workspace::create(&inner, ".claude/skills", &agent(None, Vec::new())).unwrap_err();
+        let error = Workspace::create(&inner, ".claude/skills", &agent("", &[])).unwrap_err();
         assert!(error.to_string().contains("CLAUDE.md"), "{error}");
+    }
+
+    #[test]
+    fn files_of_the_skill_stay_in_its_folder() {
+        let scratch = tempfile::tempdir().unwrap();
+        let with = |name: &str| {
+            let mut job = agent("---\nname: mine\n---\n# Add", &[]);
+            let Work::Agent(files) = &mut job.work else { unreachable!() };
+            files.skill_files.push((name.into(), b"x".to_vec()));
+            Workspace::create(scratch.path(), ".agents/skills", &job)
+        };
+        let workspace = with("references/table.csv").unwrap();
+        let folder = workspace.work().join(".agents/skills/target-skill");
+        assert_eq!(std::fs::read(folder.join("references/table.csv")).unwrap(), b"x");
+        let skill = std::fs::read_to_string(folder.join("SKILL.md")).unwrap();
+        assert!(!skill.contains("mine") && skill.ends_with("---\n\n# Add\n"), "{skill}");
+        for name in ["../x", "/etc/x", "a/../../x", "", ".", "SKILL.md", "a\\..\\x"] {
+            let error = with(name).unwrap_err().to_string();
+            assert!(error.starts_with("the skill's folder cannot hold"), "{name}: {error}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use super::{LocalSettings, WORKER, unexpected};
+use crate::model::child_env;
 use crate::model::worker_protocol::{
     Device, Load, Loaded, Reply, ReplyLine, Request, RequestLine, WORKER_PROTOCOL,
 };
@@ -37,6 +38,8 @@ impl Worker {
         };
         let mut child = Command::new(program)
             .args(arguments)
+            .env_clear()
+            .envs(child_env::allowed(child_env::WORKER))
             .env("OMP_WAIT_POLICY", "passive")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -50,6 +50,7 @@ fn rollout(item: &str, hard: f64) -> ItemResult {
         finish: FinishReason::Stop,
         usage: Usage { calls: 1, prompt_tokens: 10, completion_tokens: 5, ..Usage::default() },
         ms: 12,
+        judging: None,
     }))
 }
 
@@ -291,6 +292,7 @@ fn records() -> Vec<Record> {
             test: 2,
             target: "t".into(),
             optimizer: "o".into(),
+            judge: String::new(),
             env: "qa".into(),
             review: ReviewMode::Auto,
         },

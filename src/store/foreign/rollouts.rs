@@ -147,6 +147,7 @@ fn rollout(folder: &mut Folder, place: &str, fields: &Fields<'_>, item: &str, sc
         finish: FinishReason::Other,
         usage: Usage::default(),
         ms: 0,
+        judging: None,
     }
 }
 

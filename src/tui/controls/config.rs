@@ -281,6 +281,7 @@ impl App {
             | Kind::Text
             | Kind::Path(_)
             | Kind::TextList
+            | Kind::Table
             | Kind::Folders => {
                 let text = if now.is_null() { String::new() } else { shown(now) };
                 self.overlay = Some(Overlay::Prompt {

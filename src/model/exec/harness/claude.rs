@@ -25,8 +25,11 @@ pub fn call(settings: &ExecSettings, options: &ClaudeOptions, job: &Job, workspa
         _ => call.args(&["--effort", effort(settings).unwrap_or_default()]),
     }
     match &job.work {
-        Work::Agent { .. } => call.args(&["--tools", TOOLS, "--allowedTools", TOOLS]),
-        Work::Chat { schema } => {
+        Work::Agent(_) => call.args(&["--tools", TOOLS, "--allowedTools", TOOLS]),
+        Work::Chat { schema, max_tokens } => {
+            if let Some(most) = max_tokens {
+                call.set("CLAUDE_CODE_MAX_OUTPUT_TOKENS", most.to_string());
+            }
             call.args(&["--tools", "", "--disable-slash-commands"]);
             if let Some(schema) = schema {
                 call.args(&["--json-schema", &schema.to_string()]);

@@ -17,8 +17,8 @@ pub fn call(settings: &ExecSettings, options: &CodexOptions, job: &Job, workspac
     let home = workspace.home().join(".codex");
     let sandbox = match (&job.work, options.sandbox) {
         (Work::Chat { .. }, _) => CodexSandbox::ReadOnly,
-        (Work::Agent { .. }, CodexSandbox::Unset) => CodexSandbox::WorkspaceWrite,
-        (Work::Agent { .. }, sandbox) => sandbox,
+        (Work::Agent(_), CodexSandbox::Unset) => CodexSandbox::WorkspaceWrite,
+        (Work::Agent(_), sandbox) => sandbox,
     };
     let approval = match options.approval {
         CodexApproval::Unset => CodexApproval::Never,
@@ -50,7 +50,7 @@ pub fn call(settings: &ExecSettings, options: &CodexOptions, job: &Job, workspac
             format!("{{ name = {}, base_url = {url}, wire_api = \"responses\"{key} }}", quoted(PROVIDER));
         set(&format!("model_providers.{PROVIDER}"), &provider);
     }
-    if let Work::Chat { schema } = &job.work {
+    if let Work::Chat { schema, .. } = &job.work {
         for tool in TOOLS {
             set(&format!("features.{tool}"), "false");
         }

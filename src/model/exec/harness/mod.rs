@@ -8,6 +8,10 @@ mod cursor;
 mod gemini;
 mod opencode;
 mod pi;
+#[cfg(test)]
+mod launch_tests;
+
+use secrecy::ExposeSecret;
 
 pub use copilot::USAGE_FILE;
 
@@ -48,7 +52,7 @@ impl Call {
     /// The key, in the variable the program looks into.
     fn key(&mut self, settings: &ExecSettings, variable: &str) {
         if let Some(key) = &settings.key {
-            self.set(variable, key.secret.clone());
+            self.set(variable, key.secret.expose_secret());
         }
     }
 }
@@ -68,13 +72,14 @@ pub fn skills(cli: Cli) -> &'static str {
 pub fn launch(settings: &ExecSettings, job: &Job, workspace: &Workspace) -> Result<Launch, ExecError> {
     let cli = settings.agent.cli();
     let chat = matches!(job.work, Work::Chat { .. });
+    check(settings)?;
     let mut call = match &settings.agent {
         Agent::Codex(options) => codex::call(settings, options, job, workspace),
         Agent::Claude(options) => claude::call(settings, options, job, workspace),
         Agent::Copilot(options) => copilot::call(settings, options, chat, workspace),
         Agent::Cursor { sandbox } => cursor::call(settings, *sandbox, chat, workspace)?,
-        Agent::Opencode => opencode::call(settings, chat, workspace)?,
-        Agent::Pi => pi::call(settings, chat, workspace)?,
+        Agent::Opencode => opencode::call(settings, &job.work, workspace)?,
+        Agent::Pi => pi::call(settings, &job.work, workspace)?,
         Agent::Gemini => gemini::call(settings, chat),
     };
     for (file, text) in std::mem::take(&mut call.files) {
@@ -94,13 +99,23 @@ pub fn launch(settings: &ExecSettings, job: &Job, workspace: &Workspace) -> Resu
     })
 }
 
+/// What no program could do with these settings.
+fn check(settings: &ExecSettings) -> Result<(), ExecError> {
+    if settings.base_url.is_empty() || !settings.model.is_empty() {
+        return Ok(());
+    }
+    let message =
+        format!("{} needs the name of a model of {}", settings.agent.cli().name(), settings.base_url);
+    Err(ExecError::Settings { message })
+}
+
 /// The environment every program gets.
 pub fn environment(settings: &ExecSettings, workspace: &Workspace) -> Vec<(String, String)> {
     let home = workspace.home();
     let at = |folder: &str| home.join(folder).to_string_lossy().into_owned();
     let temporary = workspace.temporary().to_string_lossy().into_owned();
     let own = [
-        ("HOME", at("")),
+        ("HOME", home.to_string_lossy().into_owned()),
         ("TMPDIR", temporary),
         ("XDG_CONFIG_HOME", at(".config")),
         ("XDG_DATA_HOME", at(".local/share")),
@@ -109,8 +124,9 @@ pub fn environment(settings: &ExecSettings, workspace: &Workspace) -> Vec<(Strin
         ("TERM", "dumb".to_owned()),
         ("NO_COLOR", "1".to_owned()),
     ];
-    let own = own.map(|(name, value)| (name.to_owned(), value));
-    settings.inherited.iter().cloned().chain(own).collect()
+    let inherited = settings.inherited.iter().filter(|(name, _)| own.iter().all(|(made, _)| made != name));
+    let inherited: Vec<_> = inherited.cloned().collect();
+    inherited.into_iter().chain(own.map(|(name, value)| (name.to_owned(), value))).collect()
 }
 
 /// The effort as a word, where one is to be sent.
@@ -138,7 +154,7 @@ fn provider_and_model(settings: &ExecSettings) -> Result<(String, String), ExecE
 /// The variable for a key of a program with many vendors: ours for an address of one's own, else the one it came from.
 fn key_variable(settings: &ExecSettings) -> String {
     match &settings.key {
-        Some(key) if settings.base_url.is_empty() => key.variable.clone(),
+        Some(key) if settings.base_url.is_empty() && !key.variable.is_empty() => key.variable.clone(),
         _ => OWN_KEY.to_owned(),
     }
 }

@@ -4,11 +4,16 @@ use serde_json::json;
 
 use super::{Call, PROVIDER, effort, key_variable, provider_and_model};
 use crate::model::exec::ExecError;
+use crate::model::exec::job::Work;
 use crate::model::exec::settings::ExecSettings;
 use crate::model::exec::workspace::Workspace;
 
-pub fn call(settings: &ExecSettings, chat: bool, workspace: &Workspace) -> Result<Call, ExecError> {
+/// What is taken for granted of a model nobody described.
+const CONTEXT: u32 = 128_000;
+
+pub fn call(settings: &ExecSettings, work: &Work, workspace: &Workspace) -> Result<Call, ExecError> {
     let (provider, model) = provider_and_model(settings)?;
+    let chat = matches!(work, Work::Chat { .. });
     let variable = key_variable(settings);
     let mut config = json!({
         "share": "disabled",
@@ -24,11 +29,15 @@ pub fn call(settings: &ExecSettings, chat: bool, workspace: &Workspace) -> Resul
         if settings.key.is_some() {
             options["apiKey"] = json!(format!("{{env:{variable}}}"));
         }
+        let mut limits = json!({ "name": model });
+        if let Some(most) = work.max_tokens() {
+            limits["limit"] = json!({ "context": CONTEXT, "output": most });
+        }
         config["provider"] = json!({ PROVIDER: {
             "npm": "@ai-sdk/openai-compatible",
             "name": PROVIDER,
             "options": options,
-            "models": { &model: { "name": model } },
+            "models": { &model: limits },
         }});
         // Small side questions go to the same model.
         config["small_model"] = json!(format!("{provider}/{model}"));

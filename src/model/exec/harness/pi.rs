@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{Call, PROVIDER, effort, key_variable, provider_and_model};
 use crate::model::exec::ExecError;
+use crate::model::exec::job::Work;
 use crate::model::exec::settings::ExecSettings;
 use crate::model::exec::workspace::Workspace;
 
@@ -11,9 +12,10 @@ use crate::model::exec::workspace::Workspace;
 const CONTEXT: u32 = 128_000;
 const REPLY: u32 = 16_000;
 
-pub fn call(settings: &ExecSettings, chat: bool, workspace: &Workspace) -> Result<Call, ExecError> {
+pub fn call(settings: &ExecSettings, work: &Work, workspace: &Workspace) -> Result<Call, ExecError> {
     let (provider, model) = provider_and_model(settings)?;
     let variable = key_variable(settings);
+    let chat = matches!(work, Work::Chat { .. });
     let mut call = Call::default();
     call.args(&["-p", "--mode", "json", "--no-session", "--no-extensions", "--no-context-files"]);
     call.args(&["--provider", &provider, "--model", &model]);
@@ -34,7 +36,7 @@ pub fn call(settings: &ExecSettings, chat: bool, workspace: &Workspace) -> Resul
             "models": [{
                 "id": model,
                 "contextWindow": CONTEXT,
-                "maxTokens": REPLY,
+                "maxTokens": work.max_tokens().unwrap_or(REPLY),
                 "reasoning": effort(settings).is_some(),
             }],
         });
