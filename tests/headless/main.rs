@@ -3,15 +3,19 @@
 
 mod bad_inputs;
 mod comparisons;
+mod doctors;
 mod foreign;
 mod estimates;
 mod evals;
+mod handoffs;
 mod imports;
 mod listings;
 mod lives;
+mod mock_serve;
 mod place;
 mod reads;
 mod reports;
 mod runs;
+mod secrets;
 mod skills;
 mod steers;
