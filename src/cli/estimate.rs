@@ -306,7 +306,6 @@ async fn prompt_sizes(config: &Config, task: &Task) -> Result<PromptSizes, Failu
                 seed: None,
                 stop: Vec::new(),
             },
-            judge: None,
             readout: None,
             live: &quiet,
             judge: None,
