@@ -95,9 +95,9 @@ impl Projection {
             tariff.map(|tariff| tariff.cost(usage) as f64 / 1e9)
         };
         let stages = forecast(config, &bound, &history, prompts, price);
-        let mut unpriced: Vec<String> = [Role::Target, Role::Optimizer]
+        let mut unpriced: Vec<String> = Role::ALL
             .into_iter()
-            .filter(|role| tariff(config, *role, prices).is_none())
+            .filter(|role| bound.calls(*role) > 0 && tariff(config, *role, prices).is_none())
             .map(|role| role_config(config, role).model.clone())
             .collect();
         unpriced.dedup();
@@ -306,9 +306,9 @@ async fn prompt_sizes(config: &Config, task: &Task) -> Result<PromptSizes, Failu
                 seed: None,
                 stop: Vec::new(),
             },
-            judge: None,
             readout: None,
             live: &quiet,
+            judge: None,
         };
         // Nobody answers, so it always ends in an error.
         let _ = task.environment.rollout(item, &skill, context).await;

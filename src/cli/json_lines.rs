@@ -169,6 +169,19 @@ mod tests {
     }
 
     #[test]
+    fn an_open_circuit_breaker_asks_for_a_decision_too() {
+        let alert = |code: &str| {
+            let (code, message) = (code.to_owned(), "down".to_owned());
+            Event::Alert { level: LogLevel::Error, code, message }
+        };
+        let mut report = Report::new(Level::Milestones, 0);
+        assert_eq!(kinds(&report.take(&record(1, alert("stalled")))), ["event"]);
+        let lines = report.take(&record(2, alert(BREAKER_OPEN)));
+        assert_eq!(kinds(&lines), ["event", "decision_needed"]);
+        assert_eq!(lines[1]["decision_needed"]["message"], "down");
+    }
+
+    #[test]
     fn what_was_told_before_a_resume_is_folded_but_not_repeated() {
         let mut report = Report::new(Level::All, 1);
         assert!(report.take(&record(1, review(ReviewMode::Manual))).is_empty());

@@ -10,7 +10,7 @@ use super::seed::{Seed, read_skill};
 use super::settled::{Began, as_retuned, read_origins};
 use super::{output, prompts};
 use crate::config::{ChangedKey, Config, changed_keys};
-use crate::domain::{Origin, Role, Skill, fingerprint};
+use crate::domain::{Origin, Role, Skill, Usage, fingerprint};
 use crate::engine::{
     Continuation, Engine, EngineParts, Journal, Shape, Successor, live_channel, minimum_calls, now_ms,
     run_plan,
@@ -19,7 +19,7 @@ use crate::env::Task;
 use crate::event::{AckResult, Event, LogLevel, Record, RunPlan, RunState, RunStatus};
 use crate::model::local::{LocalModel, LocalSettings};
 use crate::model::{
-    Budget, LEDGER_FILE, LocalBackend, ModelStack, Prices, Purpose, StackParts, UnansweredSink,
+    Budget, LEDGER_FILE, LocalBackend, ModelStack, Prices, Purpose, StackParts, UnansweredSink, above,
 };
 use crate::store::foreign::ForeignRun;
 use crate::store::{JournalFile, RunDir, RunLock, fold_run, host_name, project};
@@ -67,8 +67,12 @@ pub async fn start_run(run_dir: &RunDir) -> Result<Arc<Engine>> {
     let budget = Arc::new(budget.at_prices(prices(&config)?));
     let journal = Journal::start(opened.journal, opened.records);
     budget.tell_unanswered(unanswered(&journal));
-    for (Purpose { role, stage }, usage) in balance.unseen {
-        record(&journal, Event::AttemptsSpent { role, stage, usage })?;
+    for (Purpose { role, stage }, usage) in balance.unanswered {
+        // What a killed host had no time to journal.
+        let usage = above(usage, state.unanswered.get(&stage).copied().unwrap_or_default());
+        if usage != Usage::default() {
+            record(&journal, Event::AttemptsSpent { role, stage, usage })?;
+        }
     }
     let roles = config.roles();
     let stack = models(&config, &roles, &run_dir.calls(), budget.clone(), Some(&journal)).await?;
@@ -243,7 +247,7 @@ pub fn prices(config: &Config) -> Result<Prices> {
 fn unanswered(journal: &Arc<Journal>) -> UnansweredSink {
     let journal = Arc::downgrade(journal);
     Box::new(move |purpose, usage| {
-        let Some(journal) = journal.upgrade() else { return false };
+        let Some(journal) = journal.upgrade() else { return };
         let spent = |state: &RunState| match state.status {
             RunStatus::Ended { .. } => Err(AckResult::Noop),
             RunStatus::NotStarted
@@ -254,7 +258,8 @@ fn unanswered(journal: &Arc<Journal>) -> UnansweredSink {
                 Ok(Event::AttemptsSpent { role, stage, usage })
             }
         };
-        matches!(journal.outside(spent), Ok((_, None)))
+        // Where the journal cannot be written the control flow ends the run; the book has it all the same.
+        let _ = journal.outside(spent);
     })
 }
 

@@ -14,8 +14,8 @@ use super::prices::{Prices, Tariff};
 use crate::config::BudgetConfig;
 use crate::domain::{ChatRequest, Usage};
 
-/// Hears of attempts that were paid for and gave no reply; false: it cannot keep that any more.
-pub type UnansweredSink = Box<dyn Fn(&Purpose, Usage) -> bool + Send + Sync>;
+/// Hears of attempts that were paid for and gave no reply.
+pub type UnansweredSink = Box<dyn Fn(&Purpose, Usage) + Send + Sync>;
 
 /// Money is limited, but nobody knows what a model costs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -196,14 +196,13 @@ impl Budget {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `id`: to be ended in the book.
-    fn settle(&self, id: Option<u64>, most: Usage, used: Usage) {
+    fn settle(&self, id: Option<u64>, most: Usage, used: Usage, answered: bool) {
         let mut book = self.book();
         book.held = minus(book.held, most);
         book.in_flight -= 1;
         book.spent += used;
         if let (Some(ledger), Some(id)) = (&mut book.ledger, id)
-            && let Err(error) = ledger.end(id, used)
+            && let Err(error) = ledger.end(id, used, answered)
         {
             // The next host counts the attempt at its most, and the next attempt meets the same disk.
             eprintln!("error: {error}");
@@ -303,7 +302,7 @@ impl Reservation<'_> {
     /// There is a reply, which used this.
     pub fn answered(mut self, used: Usage) {
         self.settled = true;
-        self.budget.settle(self.id, self.most, used);
+        self.budget.settle(self.id, self.most, used, true);
     }
 
     /// There is none; `None`: nobody knows what was used.
@@ -313,9 +312,10 @@ impl Reservation<'_> {
 
     fn end_unanswered(&mut self, used: Usage) {
         self.settled = true;
-        let kept = self.budget.unanswered.get().is_none_or(|tell| tell(&self.purpose, used));
-        // What the journal takes no more stays open in the book, so that a resume tells of it.
-        self.budget.settle(self.id.filter(|_| kept), self.most, used);
+        self.budget.settle(self.id, self.most, used, false);
+        if let Some(tell) = self.budget.unanswered.get() {
+            tell(&self.purpose, used);
+        }
     }
 }
 
@@ -442,6 +442,26 @@ mod tests {
         assert!(refusal(&budget, usage(1)).await.contains("10 seconds used, budget.max_seconds = 10"));
     }
 
+    #[test]
+    fn a_model_without_a_price_is_free_until_money_is_limited() {
+        let capped = BudgetConfig { max_usd: 1.0, ..BudgetConfig::default() };
+        let free = Budget::new(BudgetConfig::default(), Usage::default(), 0.0);
+        assert!(free.may_become(&capped).is_ok());
+        assert_eq!(free.tariff("nobody's").unwrap(), Tariff::FREE);
+        assert!(free.tariff("gpt-4o").unwrap() != Tariff::FREE);
+        let refused = free.may_become(&capped).unwrap_err().to_string();
+        assert!(
+            refused.contains("needs the price of \"nobody's\"") && refused.contains("budget.prices"),
+            "{refused}"
+        );
+        assert!(free.may_become(&BudgetConfig { max_calls: 1, ..BudgetConfig::default() }).is_ok());
+        let limited =
+            Budget::new(BudgetConfig { prices: "mine.toml".into(), ..capped }, Usage::default(), 0.0);
+        let refused = limited.tariff("nobody's").unwrap_err().to_string();
+        assert!(refused.ends_with("to mine.toml"), "{refused}");
+        assert!(limited.tariff("gpt-4o").is_ok());
+    }
+
     #[tokio::test]
     async fn attempts_without_a_reply_are_told_with_what_they_cost() {
         let budget = Budget::new(BudgetConfig::default(), Usage::default(), 0.0);
@@ -449,7 +469,6 @@ mod tests {
         let heard = told.clone();
         budget.tell_unanswered(Box::new(move |purpose, used| {
             heard.lock().unwrap().push((purpose.stage.clone(), used.completion_tokens));
-            true
         }));
         budget.reserve(&call(), usage(9)).await.unwrap().answered(usage(1));
         budget.reserve(&call(), usage(9)).await.unwrap().unanswered(Some(usage(2)));
@@ -470,7 +489,7 @@ mod tests {
         std::mem::forget(budget.reserve(&call(), usage(9)).await.unwrap());
         let (budget, balance) = open();
         assert_eq!(balance.spent, Usage { calls: 2, completion_tokens: 10, ..Usage::default() });
-        assert_eq!(balance.unseen.into_values().collect::<Vec<_>>(), [usage(9)]);
+        assert_eq!(balance.unanswered.into_values().collect::<Vec<_>>(), [usage(9)]);
         drop(budget.reserve(&call(), usage(9)).await.unwrap());
         assert!(refusal(&budget, usage(9)).await.contains("3 calls used"));
     }

@@ -35,6 +35,7 @@ enum Line {
     Ended {
         id: u64,
         used: Usage,
+        answered: bool,
     },
 }
 
@@ -62,8 +63,8 @@ pub struct Ledger {
 #[derive(Debug, Default, PartialEq)]
 pub struct Balance {
     pub spent: Usage,
-    /// Attempts whose end nobody saw, as far as `spent` holds them: at the most they can have used.
-    pub unseen: BTreeMap<Purpose, Usage>,
+    /// Of that, by attempts without a reply. Those whose end nobody saw count at the most they can have used.
+    pub unanswered: BTreeMap<Purpose, Usage>,
 }
 
 impl Ledger {
@@ -101,11 +102,11 @@ impl Ledger {
             book.take(serde_json::from_slice(line).map_err(malformed)?);
         }
         let mut ledger = Self { path: path.to_owned(), file, next: book.next };
-        let mut balance = Balance { spent: book.spent, ..Balance::default() };
+        let mut balance = Balance { spent: book.spent, unanswered: book.unanswered };
         for (id, (purpose, most)) in book.open {
-            ledger.write(&Line::Ended { id, used: most })?;
+            ledger.end(id, most, false)?;
             balance.spent += most;
-            *balance.unseen.entry(purpose).or_default() += most;
+            *balance.unanswered.entry(purpose).or_default() += most;
         }
         let missing = above(known, balance.spent);
         if missing != Usage::default() {
@@ -128,8 +129,8 @@ impl Ledger {
 
     /// # Errors
     /// The disk's: the attempt then counts at its most.
-    pub fn end(&mut self, id: u64, used: Usage) -> Result<(), LedgerError> {
-        self.write(&Line::Ended { id, used })
+    pub fn end(&mut self, id: u64, used: Usage, answered: bool) -> Result<(), LedgerError> {
+        self.write(&Line::Ended { id, used, answered })
     }
 
     fn write(&mut self, line: &Line) -> Result<(), LedgerError> {
@@ -144,6 +145,7 @@ impl Ledger {
 #[derive(Default)]
 struct Book {
     spent: Usage,
+    unanswered: BTreeMap<Purpose, Usage>,
     open: BTreeMap<u64, (Purpose, Usage)>,
     next: u64,
 }
@@ -156,16 +158,18 @@ impl Book {
                 self.next = self.next.max(id + 1);
                 self.open.insert(id, (purpose, most));
             }
-            Line::Ended { id, used } => {
-                self.open.remove(&id);
+            Line::Ended { id, used, answered } => {
                 self.spent += used;
+                if let Some((purpose, _)) = self.open.remove(&id).filter(|_| !answered) {
+                    *self.unanswered.entry(purpose).or_default() += used;
+                }
             }
         }
     }
 }
 
 /// What `known` has and `spent` lacks, number by number.
-fn above(known: Usage, spent: Usage) -> Usage {
+pub fn above(known: Usage, spent: Usage) -> Usage {
     Usage {
         calls: known.calls.saturating_sub(spent.calls),
         prompt_tokens: known.prompt_tokens.saturating_sub(spent.prompt_tokens),
@@ -196,7 +200,7 @@ mod tests {
         let (mut ledger, balance) = Ledger::open(&path, Usage::default()).unwrap();
         assert_eq!(balance, Balance::default());
         let first = ledger.begin(&rollout(), usage(1, 100)).unwrap();
-        ledger.end(first, usage(1, 7)).unwrap();
+        ledger.end(first, usage(1, 7), true).unwrap();
         ledger.begin(&rollout(), usage(1, 100)).unwrap();
         drop(ledger);
         // The host was killed while it wrote.
@@ -206,9 +210,9 @@ mod tests {
 
         let (_, balance) = Ledger::open(&path, Usage::default()).unwrap();
         assert_eq!(balance.spent, usage(2, 107));
-        assert_eq!(balance.unseen, [(rollout(), usage(1, 100))].into());
+        assert_eq!(balance.unanswered, [(rollout(), usage(1, 100))].into());
         let (mut ledger, balance) = Ledger::open(&path, Usage::default()).unwrap();
-        assert_eq!((balance.spent, balance.unseen.len()), (usage(2, 107), 0));
+        assert_eq!((balance.spent, balance.unanswered), (usage(2, 107), [(rollout(), usage(1, 100))].into()));
         assert_eq!(ledger.begin(&rollout(), usage(1, 1)).unwrap(), 2, "numbers are never used twice");
     }
 
@@ -219,7 +223,7 @@ mod tests {
         let (mut ledger, balance) = Ledger::open(&path, usage(40, 900)).unwrap();
         assert_eq!(balance.spent, usage(40, 900));
         let id = ledger.begin(&rollout(), usage(1, 100)).unwrap();
-        ledger.end(id, usage(1, 10)).unwrap();
+        ledger.end(id, usage(1, 10), true).unwrap();
         let (_, balance) = Ledger::open(&path, usage(41, 905)).unwrap();
         assert_eq!(balance.spent, usage(41, 910), "never below either, never both");
     }

@@ -57,7 +57,7 @@ pub use dialects::{DialectError, Dialects};
 pub use dials::{Dials, Limits};
 pub use handoff::unanswered;
 pub use http::{HttpEndpoint, HttpSettings, HttpSetupError};
-pub use ledger::{LEDGER_FILE, LedgerError, Purpose};
+pub use ledger::{LEDGER_FILE, LedgerError, Purpose, above};
 pub use lessons::{Lessons, Notice};
 pub use limiter::{Limiter, Limiters};
 pub use login::{ApiKey, Login, TokenSource};

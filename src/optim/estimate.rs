@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::Config;
+use crate::config::{Config, ScorerKind};
 use crate::domain::{LrControlMode, Role, UpdateMode, Usage};
 use crate::env::batches::{eval_size, steps_per_epoch};
 
@@ -128,11 +128,13 @@ pub fn estimate(config: &Config, sizes: Sizes) -> Estimate {
         ("evaluation", val as u64 * (2 + gated + rescored) + 3 * test as u64),
     ];
     let bounds = |role: Role| move |(stage, calls)| StageBound { stage, role, calls };
+    // A reply that no rule scores is put to the judge, once for each.
+    let judged = when(config.env.scorer == ScorerKind::Judge, target.iter().map(|(_, calls)| calls).sum());
     let stages = target
         .into_iter()
         .map(bounds(Role::Target))
         .chain(optim.into_iter().map(bounds(Role::Optimizer)))
-        .chain([bounds(Role::Optimizer)(("repair", asked))])
+        .chain([bounds(Role::Optimizer)(("repair", asked)), bounds(Role::Judge)(("judge", judged))])
         .filter(|bound| bound.calls > 0)
         .collect();
     Estimate {
@@ -201,6 +203,11 @@ mod tests {
         (slow.optimizer.use_slow_update, slow.optimizer.slow_update_samples) = (true, 5);
         let slow = estimate(&slow, SIZES);
         assert_eq!((calls(&slow, "rollout"), calls(&slow, "slow_update")), (24 + 2 * 10, 2));
+
+        let mut judged = small();
+        judged.env.scorer = ScorerKind::Judge;
+        let judged = estimate(&judged, SIZES);
+        assert_eq!(judged.calls(Role::Judge), judged.calls(Role::Target));
 
         let mut untested = small();
         untested.evaluation.eval_test = false;

@@ -142,7 +142,7 @@ fn of_stage(
     sizes: PromptSizes,
     price: &impl Fn(Role, &Usage) -> Option<f64>,
 ) -> StageForecast {
-    let calls = calls(bound, stage);
+    let calls = calls(config, bound, stage);
     let most = most_tokens(config, stage, sizes);
     let (each, basis) = match history.stages.get(stage.stage).filter(|measured| measured.calls > 0) {
         Some(measured) => (measured_tokens(measured, calls.low, most), Basis::Measured(measured.calls)),
@@ -190,7 +190,7 @@ struct Tokens {
 }
 
 /// The least: every candidate is rejected as early as can be, nothing is repaired, merged or ranked.
-fn calls(bound: &Estimate, stage: &StageBound) -> Spread {
+fn calls(config: &Config, bound: &Estimate, stage: &StageBound) -> Spread {
     let high = stage.calls as f64;
     let sizes = &bound.sizes;
     let low = match stage.stage {
@@ -203,7 +203,11 @@ fn calls(bound: &Estimate, stage: &StageBound) -> Spread {
         }
         // Failures and successes may fall into one group.
         "analyst" => bound.steps() as f64,
-        "rollout" => high,
+        "judge" => (bound.steps() * bound.batch as u64) as f64,
+        // Without probes and without comparisons of epochs.
+        "rollout" => (bound.steps() * (config.train.accumulation * bound.batch) as u64) as f64,
+        // There is nothing to compare the first epoch with.
+        "slow_update" | "meta_skill" | "meta_reflect" => f64::from(bound.epochs.saturating_sub(1)),
         "merge" | "ranking" | "rewrite" | "repair" | "appendix_consolidate" => 0.0,
         _ => high,
     };

@@ -35,12 +35,9 @@ fn the_cap_holds_over_killed_hosts_and_a_higher_one_goes_on() {
         panic!("{:?}", state.status)
     };
     assert!(reason.contains("100 calls used, budget.max_calls = 100"), "{reason}");
-    // The screens know of what was under way when a host was killed, too.
-    assert!(
-        sent() <= state.total_usage().calls && state.total_usage().calls <= CAP,
-        "{:?}",
-        state.total_usage()
-    );
+    // The screens know of attempts under way when a host was killed, too; not of a reply that it did not store.
+    let (told, sent_so_far) = (state.total_usage().calls, sent());
+    assert!(told <= CAP && told + 4 * 4 >= sent_so_far, "{sent_so_far} sent, {told} told");
     assert_eq!(task.exit_code("one", &["budget.max_calls=1000"]), Some(0));
     assert!(fold(&task.run("one")).test.is_some());
 }

@@ -5,6 +5,7 @@ mod bad_inputs;
 mod comparisons;
 mod doctors;
 mod foreign;
+mod estimates;
 mod evals;
 mod handoffs;
 mod imports;

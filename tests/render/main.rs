@@ -16,7 +16,9 @@ mod themes;
 
 use client::{app, buffer, hear, key, played, press, styled, text, welcome};
 use fixture::Tape;
-use planish::domain::{Author, Decision, Edit, EditOp, EffectKey, ReviewClose, Verdict};
+use planish::domain::{
+    Author, Decision, Edit, EditOp, EffectKey, Retuned, ReviewClose, Role, Usage, Verdict,
+};
 use planish::event::{Client, EndStatus, Event, HostLine, LogLevel, RejectedEdit, WatchRole};
 use planish::tui::{App, ClientEvent, Depth, Msg, Pane, Scope, actions};
 use ratatui::crossterm::event::KeyCode;
@@ -529,4 +531,23 @@ fn a_closed_review_says_how_it_ended() {
     press(&mut app, "4");
     let shown = text(&app);
     assert!(shown.contains("submitted by bob@pts/7") && !shown.contains("accepts in"), "{shown}");
+}
+
+#[test]
+fn money_spent_and_the_caps_are_shown_where_there_are_any() {
+    let mut tape = fixture::two_steps();
+    let cap = |key: &str, new: serde_json::Value| Retuned { key: key.into(), old: 0.into(), new };
+    let changes = vec![cap("budget.max_usd", 1.0.into()), cap("budget.max_calls", 500.into())];
+    tape.push(1, Event::ConfigChanged { keys: Vec::new(), changes });
+    let usage = Usage { calls: 2, prompt_tokens: 900, nanodollars: 12_300_000, ..Usage::default() };
+    tape.push(1, Event::AttemptsSpent { role: Role::Target, stage: "rollout".into(), usage });
+    let mut app = played((200, 60), &tape);
+    show(&mut app, Pane::Overview);
+    let shown = text(&app);
+    for words in ["$0.0123 of $1.00", "without a reply", "of 500 calls"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let mut free = played((200, 60), &fixture::two_steps());
+    show(&mut free, Pane::Overview);
+    assert!(!text(&free).contains("$0"), "{}", text(&free));
 }

@@ -290,7 +290,7 @@ fn models(app: &App, info: &RunInfo) -> Vec<(&'static str, Vec<Span>)> {
 
 fn usage(app: &App) -> Vec<(&'static str, Vec<Span>)> {
     let state = &app.state;
-    if state.usage.is_empty() {
+    if state.usage.is_empty() && state.unanswered.is_empty() {
         return Vec::new();
     }
     let head = dim(format!("{:<21}{:>7}{:>9}{:>9}{:>9}", "stage", "calls", "prompt", "reply", "cached"));
