@@ -119,7 +119,7 @@ impl Translation {
             Ok(Some(value)) if values::holds_credentials(&value) => {
                 self.drop(
                     name,
-                    &Place::Option,
+                    &Place::Environment,
                     "holds a user name or password: write the address without it",
                 );
             }
@@ -131,7 +131,7 @@ impl Translation {
                 );
             }
             Ok(None) => {}
-            Err(complaint) => self.drop(name, &Place::Option, complaint.problem),
+            Err(complaint) => self.drop(name, &Place::Environment, complaint.problem),
         }
     }
 

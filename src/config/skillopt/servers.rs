@@ -12,6 +12,9 @@ use crate::config::keys;
 use crate::config::roles;
 use crate::config::value::Complaint;
 
+/// The variable with the address of a server.
+const COMPATIBLE: &str = "OPENAI_COMPATIBLE_BASE_URL";
+
 /// Given text under a flat name.
 fn given<'a>(flat: &'a Flat, name: &str) -> Option<(&'a str, &'a FlatEntry)> {
     let entry = flat.get(name)?;
@@ -97,6 +100,15 @@ impl Translation {
         self.from_environment(env, role, backend);
         match backend {
             Backend::OpenaiChat => self.azure_server(role, key("base_url"), key("api_key_env")),
+            Backend::OpenaiCompatible
+                if self.dropped.iter().any(|dropped| dropped.name.ends_with(COMPATIBLE)) =>
+            {
+                self.set(
+                    key("base_url"),
+                    None,
+                    vec!["the address of the server, up to and including /v1".into()],
+                );
+            }
             Backend::OpenaiCompatible if !self.settings.contains_key(key("base_url")) => {
                 let note = "SkillOpt reads the address from OPENAI_COMPATIBLE_BASE_URL; this is what it takes without one";
                 self.set(key("base_url"), text("https://api.openai.com/v1"), vec![note.into()]);
