@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::locate::Root;
+use super::seed::read_skill;
 use super::{Failure, exit, output, run_setup};
 use crate::client::list_runs;
 use crate::config::{Backend, Config};
@@ -288,9 +289,7 @@ fn tariff(config: &Config, role: Role, prices: &Prices) -> Option<Tariff> {
 async fn prompt_sizes(config: &Config, task: &Task) -> Result<PromptSizes, Failure> {
     let skill = match config.env.skill_init.as_str() {
         "" => String::new(),
-        path => {
-            super::seed::read_skill(Path::new(path)).map_err(|error| Failure::usage(format!("{error:#}")))?
-        }
+        path => read_skill(Path::new(path)).map_err(|error| Failure::usage(format!("{error:#}")))?,
     };
     let scale = Scale(Mutex::new(Vec::new()));
     let quiet: LiveSink = Arc::new(|_| {});
@@ -307,9 +306,9 @@ async fn prompt_sizes(config: &Config, task: &Task) -> Result<PromptSizes, Failu
                 seed: None,
                 stop: Vec::new(),
             },
+            judge: None,
             readout: None,
             live: &quiet,
-            judge: None,
         };
         // Nobody answers, so it always ends in an error.
         let _ = task.environment.rollout(item, &skill, context).await;

@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod live;
+mod model;
 mod runner;
 mod traces;

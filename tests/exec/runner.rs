@@ -19,7 +19,7 @@ fn fake(program: &str) -> String {
 }
 
 /// Settings whose model is what the script does, and the folder that holds its jobs.
-fn settings(behaviour: &str) -> (ExecSettings, tempfile::TempDir) {
+pub fn settings(behaviour: &str) -> (ExecSettings, tempfile::TempDir) {
     let scratch = tempfile::tempdir().unwrap();
     let caps = Caps {
         wall: Duration::from_secs(60),

@@ -10,6 +10,7 @@ mod handoffs;
 mod imports;
 mod listings;
 mod lives;
+mod mock_serve;
 mod place;
 mod reads;
 mod reports;

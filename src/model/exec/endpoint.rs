@@ -14,6 +14,7 @@ use super::{Cli, Version};
 use crate::config::Effort;
 use crate::domain::{
     ChatReply, ChatRequest, Delivery, FinishReason, Part, Prompt, Rung, Speaker, ToolChoice,
+    Workspace as Files,
 };
 use crate::event::Live;
 use crate::model::LiveSink;
@@ -22,8 +23,6 @@ use crate::model::dials::Dials;
 
 /// What an attempt's own limit leaves for ending the program and reading what it said.
 const RESERVE: Duration = Duration::from_secs(4);
-/// No clock counts further.
-const FOREVER: Duration = Duration::from_secs(86_400 * 30);
 
 /// One agent program with one model.
 pub struct ExecEndpoint {
@@ -38,12 +37,12 @@ pub struct ExecEndpoint {
 impl ExecEndpoint {
     /// `delivery` says whether it works on files (a target) or answers plain questions.
     pub fn new(settings: ExecSettings, delivery: Delivery, dials: Arc<Dials>) -> Self {
-        let host = settings.program.clone();
+        let host = settings.agent.cli().program().to_owned();
         Self { label: label(&settings), settings, delivery, dials, host, version: OnceCell::new() }
     }
 
     async fn call(&self, request: &ChatRequest, live: &LiveSink) -> Result<ChatReply, Fault> {
-        let (job, rung) = job(self.settings.agent.cli(), request)?;
+        let (job, rung) = job(self.settings.agent.cli(), self.delivery, request)?;
         self.version.get_or_try_init(|| version(&self.settings)).await.map_err(fault)?;
         let started = Instant::now();
         let settings = self.settings_of(request);
@@ -57,7 +56,7 @@ impl ExecEndpoint {
         if request.stage == "rewrite" && settings.rewrite_effort != Effort::NotSent {
             settings.effort = settings.rewrite_effort;
         }
-        let total = self.dials.get().total_timeout.min(FOREVER);
+        let total = self.dials.get().total_timeout;
         settings.caps.wall = settings.caps.wall.min(total.saturating_sub(settings.caps.grace + RESERVE));
         settings
     }
@@ -85,6 +84,11 @@ impl Endpoint for ExecEndpoint {
 
     fn delivery(&self) -> Delivery {
         self.delivery
+    }
+
+    fn account(&self) -> String {
+        let key = self.settings.key.as_ref().map_or("", |key| key.variable.as_str());
+        format!("{} {} {key}", self.host, self.settings.base_url)
     }
 
     fn attempt<'a>(
@@ -126,7 +130,7 @@ fn label(settings: &ExecSettings) -> String {
 }
 
 /// The request as a job, and how its schema is put.
-fn job(cli: Cli, request: &ChatRequest) -> Result<(Job, Option<Rung>), Fault> {
+fn job(cli: Cli, delivery: Delivery, request: &ChatRequest) -> Result<(Job, Option<Rung>), Fault> {
     let cannot = |what: &str| Err(Fault::refused(0, format!("{} as a model cannot take {what}", cli.name())));
     if !request.asks.tools.is_empty() && request.asks.tool_choice != ToolChoice::None {
         return cannot("tools of the request; it has its own");
@@ -155,15 +159,18 @@ fn job(cli: Cli, request: &ChatRequest) -> Result<(Job, Option<Rung>), Fault> {
         }
     };
     let schema = request.asks.output.as_ref().map(|output| output.schema.clone());
-    let told = matches!(cli, Cli::Codex | Cli::Claude) && request.workspace.is_none();
+    // A target that works on files is an agent even where its skill came in the prompt.
+    let files = request.workspace.as_deref().cloned();
+    let files = files.or_else(|| (delivery == Delivery::Files).then(Files::default));
+    let told = matches!(cli, Cli::Codex | Cli::Claude) && files.is_none();
     let rung = schema.as_ref().map(|_| if told { Rung::JsonSchema } else { Rung::Text });
     if let (Some(schema), false) = (&schema, told) {
         task.push_str(&format!(
             "\n\nAnswer with one JSON object of this schema and nothing else:\n{schema}\n"
         ));
     }
-    let work = match &request.workspace {
-        Some(files) => Work::Agent((**files).clone()),
+    let work = match files {
+        Some(files) => Work::Agent(files),
         None => {
             let max_tokens = Some(request.sampling.max_tokens);
             Work::Chat { schema: schema.filter(|_| told), max_tokens }

@@ -25,6 +25,9 @@ const STDERR_TAIL: usize = 4096;
 /// How long output may stay open after the program itself has ended: something it started holds it.
 const DRAIN: Duration = Duration::from_secs(1);
 
+/// No clock counts further.
+const FOREVER: Duration = Duration::from_secs(86_400 * 30);
+
 /// What to start. The environment is complete: nothing is inherited.
 #[derive(Clone, Debug)]
 pub struct Launch {
@@ -112,7 +115,7 @@ impl Process {
         let read = Arc::new(AtomicUsize::new(0));
         let errors = ErrorOutput::follow(stderr, read.clone(), caps.total_bytes);
         let lines = Lines::new(stdout, caps.line_bytes, read);
-        Ok(Self { child, family, lines, errors, caps, deadline: Instant::now() + caps.wall })
+        Ok(Self { child, family, lines, errors, caps, deadline: Instant::now() + caps.wall.min(FOREVER) })
     }
 
     /// Reads to the end, or until `on_line` or a bound says stop; then nothing of the program is left.

@@ -1,12 +1,14 @@
 //! The folder of one job, made anew: what the agent sees (`work`), and a home and a temporary folder of its own beside it.
 //! Gone when dropped. Must not hold anything but this job's skill, task and attachments.
 
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
 use tempfile::TempDir;
 
 use super::ExecError;
 use super::job::{Job, Work};
+use crate::skill::{divide, quoted};
 
 /// Name of the folder of the skill under test.
 pub const SKILL: &str = "target-skill";
@@ -41,7 +43,7 @@ impl Workspace {
             path: path.to_owned(),
             why: error.to_string(),
         };
-        std::fs::create_dir_all(scratch).map_err(|error| fault(scratch, &error))?;
+        own_folder(scratch).map_err(|error| fault(scratch, &error))?;
         let scratch = scratch.canonicalize().map_err(|error| fault(scratch, &error))?;
         if let Some(file) = foreign_instructions(&scratch) {
             return Err(ExecError::Instructions { file });
@@ -108,6 +110,18 @@ impl Workspace {
     }
 }
 
+/// Makes the folder, for this user alone; one that is another user's would let them change what agents run.
+fn own_folder(path: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    let owner = path.symlink_metadata()?.uid();
+    if owner != rustix::process::getuid().as_raw() {
+        return Err(std::io::Error::other(format!(
+            "it belongs to the user {owner}; remove it, or set TMPDIR"
+        )));
+    }
+    Ok(())
+}
+
 fn put(path: &Path, bytes: &[u8]) -> Result<(), ExecError> {
     let written =
         path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, bytes));
@@ -132,9 +146,8 @@ fn skill_part(skills: &str, name: &str) -> Result<String, ExecError> {
 
 /// Front matter of its own is replaced: its name would not be that of the folder, and clients would pass it over.
 fn skill_document(skill: &str) -> String {
-    let own = skill.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
-    let body = own.map_or(skill, |(_, body)| body).trim_start_matches('\n');
-    format!("---\nname: {SKILL}\ndescription: \"{DESCRIPTION}\"\n---\n\n{body}\n")
+    let body = divide(skill).map_or(skill, |parts| parts.body).trim_start_matches('\n');
+    format!("---\nname: {SKILL}\ndescription: {}\n---\n\n{body}\n", quoted(DESCRIPTION))
 }
 
 /// The name without anything that could lead elsewhere or mislead a shell.
