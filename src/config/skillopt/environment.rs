@@ -72,7 +72,7 @@ fn of_backend<'t>(table: &'t [(Backend, &'t str)], backend: Backend) -> impl Ite
 
 impl Translation {
     /// Takes in what the variables say about a role and its file does not.
-    pub fn from_environment(&mut self, env: Environment<'_>, role: &str, backend: Backend) {
+    pub fn take_variables(&mut self, env: Environment<'_>, role: &str, backend: Backend) {
         for (_, variable, field) in VALUES.iter().filter(|(of, _, _)| *of == backend) {
             if let Some((name, value, is_own)) = find(env, role, variable) {
                 let shared = format!("model.{field}");
@@ -101,7 +101,7 @@ impl Translation {
     }
 
     /// The model that a variable names for a role whose file names none.
-    pub fn model_from_environment(&mut self, env: Environment<'_>, role: &str, backend: Backend) {
+    pub fn take_model_variable(&mut self, env: Environment<'_>, role: &str, backend: Backend) {
         for variable in of_backend(MODELS, backend) {
             if let Some((name, value, _)) = find(env, role, variable) {
                 self.take_variable(&format!("model.{role}.model"), &name, value);

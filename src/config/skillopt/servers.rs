@@ -78,7 +78,7 @@ impl Translation {
         self.set(key("backend"), text(backend.word()), notes);
         self.model(flat, role, backend, label);
         if given(flat, &format!("{role}_model")).is_none() {
-            self.model_from_environment(env, role, backend);
+            self.take_model_variable(env, role, backend);
         }
         let both = |name: &str| [format!("{role}_{name}"), name.to_owned()];
         let held = match backend {
@@ -97,7 +97,7 @@ impl Translation {
         if let Some(variable) = held {
             self.set(key("api_key_env"), text(variable), Vec::new());
         }
-        self.from_environment(env, role, backend);
+        self.take_variables(env, role, backend);
         match backend {
             Backend::OpenaiChat => self.azure_server(role, key("base_url"), key("api_key_env")),
             Backend::OpenaiCompatible
