@@ -84,16 +84,16 @@ pub enum SetupError {
     Key(#[from] KeyError),
     #[error("{}", lines(role, wrong))]
     Misrouted { role: &'static str, wrong: Vec<Misrouted> },
-    #[error("model.{role}: {source}")]
-    Http { role: &'static str, source: HttpSetupError },
-    #[error("model.{role}: {source}")]
-    Program { role: &'static str, source: ExecError },
+    #[error("model.{role}: {why}")]
+    Http { role: &'static str, why: HttpSetupError },
+    #[error("model.{role}: {why}")]
+    Program { role: &'static str, why: ExecError },
     #[error("model.{role}.backend = \"{backend}\" needs the local worker, which was not started")]
     NoWorker { role: &'static str, backend: &'static str },
     #[error("model.dialects: {0}")]
     Dialects(DialectError),
-    #[error("model.{role}.model: {source}")]
-    NoPrice { role: &'static str, source: NoPrice },
+    #[error("model.{role}.model: {why}")]
+    NoPrice { role: &'static str, why: NoPrice },
     #[error("model.replay_from: {0}")]
     Replay(ModelError),
     #[error(transparent)]
@@ -214,7 +214,7 @@ impl<'a> StackParts<'a> {
 
     fn program(&self, role: Role, program: Program, key: Option<ApiKey>) -> Result<ExecSettings, SetupError> {
         program_settings(self.config, role, program, key, self.base_dir, self.env)
-            .map_err(|source| SetupError::Program { role: role.name(), source })
+            .map_err(|why| SetupError::Program { role: role.name(), why })
     }
 
     fn route(&self, role: Role) -> Result<Route, SetupError> {
@@ -295,7 +295,7 @@ impl<'a> StackParts<'a> {
         let caches_prompts = settings.dialect.prefix_cache;
         let (redactor, dials) = (Arc::clone(&commons.redactor), Arc::clone(&commons.dials));
         let endpoint = HttpEndpoint::new(settings, redactor, dials)
-            .map_err(|source| SetupError::Http { role: role.name(), source })?;
+            .map_err(|why| SetupError::Http { role: role.name(), why })?;
         self.patient(role, Arc::new(endpoint), caches_prompts, commons)
     }
 
@@ -309,7 +309,7 @@ impl<'a> StackParts<'a> {
     ) -> Result<Arc<dyn ChatModel>, SetupError> {
         let config = self.config.role(role);
         let tariff = self.budget.tariff(&config.model);
-        let tariff = tariff.map_err(|source| SetupError::NoPrice { role: role.name(), source })?;
+        let tariff = tariff.map_err(|why| SetupError::NoPrice { role: role.name(), why })?;
         let limiter = commons.limiters.of(&endpoint.account(), config.max_concurrency);
         let breaker = commons.breakers.of(endpoint.host());
         let quota = Quota::new(config.max_concurrency, config.requests_per_minute, config.tokens_per_minute);

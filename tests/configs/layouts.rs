@@ -38,8 +38,9 @@ fn sections() {
         settings,
         json!({
             "model.target.model": "small", "model.target.base_url": SERVER, "model.target.max_tokens": 512,
-            "model.target.api_key_env": "OPENAI_COMPATIBLE_API_KEY",
+            "model.target.backend": "openai_compatible", "model.target.api_key_env": "OPENAI_COMPATIBLE_API_KEY",
             "model.optimizer.model": "big", "model.optimizer.base_url": SERVER,
+            "model.optimizer.backend": "openai_compatible",
             "model.optimizer.api_key_env": "OPENAI_COMPATIBLE_API_KEY",
             "model.reasoning_effort": "high", "model.rewrite_max_completion_tokens": 32000,
             "train.num_epochs": 2, "train.batch_size": 10, "train.accumulation": 2, "train.seed": 7,
@@ -105,8 +106,9 @@ fn a_chain_of_three() {
         settings,
         json!({
             "model.target.model": "first", "model.target.base_url": SERVER,
-            "model.target.api_key_env": "OPENAI_COMPATIBLE_API_KEY",
+            "model.target.backend": "openai_compatible", "model.target.api_key_env": "OPENAI_COMPATIBLE_API_KEY",
             "model.optimizer.model": "second", "model.optimizer.base_url": SERVER,
+            "model.optimizer.backend": "openai_compatible",
             "model.optimizer.api_key_env": "OPENAI_COMPATIBLE_API_KEY", "model.rewrite_reasoning_effort": "low",
             "train.num_epochs": 9, "train.batch_size": 30, "train.seed": 3,
             "optimizer.learning_rate": 7,
@@ -124,8 +126,9 @@ fn the_words_of_reflact() {
         settings,
         json!({
             "model.target.model": "small", "model.target.base_url": SERVER,
-            "model.target.api_key_env": "OPENAI_COMPATIBLE_API_KEY",
+            "model.target.backend": "openai_compatible", "model.target.api_key_env": "OPENAI_COMPATIBLE_API_KEY",
             "model.optimizer.model": "big", "model.optimizer.base_url": SERVER,
+            "model.optimizer.backend": "openai_compatible",
             "model.optimizer.api_key_env": "OPENAI_COMPATIBLE_API_KEY",
             "model.codex_trace_to_optimizer": false,
             "train.batch_size": 12,
@@ -166,7 +169,10 @@ fn every_alias_at_once() {
             "env.data_path": "data/items.json", "env.skill_init": "seed.md",
         })
     );
-    assert_eq!(loaded.warnings, [""; 0]);
+    let warnings = loaded.warnings.join("\n");
+    assert!(warnings.contains("model.optimizer.thinking: not set, so the server decides"), "{warnings}");
+    assert!(warnings.contains("model.codex_exec_use_sdk: not used by this version"), "{warnings}");
+    assert_eq!(loaded.warnings.len(), 2, "{warnings}");
     let text = &imported.toml;
     assert!(!text.contains("never-to-be-written"), "{text}");
     for expected in [
@@ -352,8 +358,8 @@ fn variables_that_skillopt_reads_are_taken_over_and_keys_only_by_name() {
         "model = \"from-variable\"",
         "temperature = 0.5",
         "total_timeout_s = 120",
-        "OPENAI_COMPATIBLE_BASE_URL (command line): holds a user name or password",
-        "OPENAI_COMPATIBLE_MAX_TOKENS (command line): a text is no whole number",
+        "OPENAI_COMPATIBLE_BASE_URL (environment): holds a user name or password",
+        "OPENAI_COMPATIBLE_MAX_TOKENS (environment): a text is no whole number",
     ] {
         assert!(text.contains(expected), "{expected} is not in:\n{text}");
     }

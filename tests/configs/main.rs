@@ -1,4 +1,5 @@
 //! Configurations as files: SkillOpt's layouts import to TOML that loads to the same settings, and the presets load.
+#![recursion_limit = "256"]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod layouts;

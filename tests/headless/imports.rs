@@ -65,10 +65,10 @@ async fn unusable_sources_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn backends_and_benchmarks_of_another_version_are_refused_before_anything_is_left() {
+async fn missing_programs_and_benchmarks_of_another_version_are_refused_before_anything_is_left() {
     let place = Place::new().await;
     for (set, expected) in [
-        ("model.backend=codex", "model.target.backend = \"codex_exec\" is not part of this version"),
+        ("model.codex_exec_path=./none", "model.target: cannot find the program ./none; install it with"),
         ("env.name=officeqa", "the benchmark officeqa is not part of this version"),
     ] {
         let role = ["model.target.backend=codex_exec", "model.optimizer.backend=codex_exec"];

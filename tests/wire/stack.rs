@@ -165,8 +165,11 @@ async fn bad_settings_name_the_key_and_the_remedy() {
     assert!(text.contains("model.optimizer.model: not set"), "{text}");
     let text = change(|config| config.target.backend = Backend::EditSearch).await;
     assert!(text.contains("edit search cannot run tasks"), "{text}");
-    let text = change(|config| config.optimizer.backend = Backend::CodexExec).await;
-    assert!(text.contains("model.optimizer.backend = \"codex_exec\" is not part of this version"), "{text}");
+    let text = change(|config| config.optimizer.backend = Backend::ClaudeCodeExec).await;
+    assert!(
+        text.contains("claude_code_exec runs tasks and answers no optimizer; use claude_chat here"),
+        "{text}"
+    );
     let text = change(|config| config.target.backend = Backend::Local).await;
     assert!(text.contains("needs the local worker"), "{text}");
     let text = change(|config| config.replay_from = "empty".into()).await;

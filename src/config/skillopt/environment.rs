@@ -72,7 +72,7 @@ fn of_backend<'t>(table: &'t [(Backend, &'t str)], backend: Backend) -> impl Ite
 
 impl Translation {
     /// Takes in what the variables say about a role and its file does not.
-    pub fn from_environment(&mut self, env: Environment<'_>, role: &str, backend: Backend) {
+    pub fn take_variables(&mut self, env: Environment<'_>, role: &str, backend: Backend) {
         for (_, variable, field) in VALUES.iter().filter(|(of, _, _)| *of == backend) {
             if let Some((name, value, is_own)) = find(env, role, variable) {
                 let shared = format!("model.{field}");
@@ -101,7 +101,7 @@ impl Translation {
     }
 
     /// The model that a variable names for a role whose file names none.
-    pub fn model_from_environment(&mut self, env: Environment<'_>, role: &str, backend: Backend) {
+    pub fn take_model_variable(&mut self, env: Environment<'_>, role: &str, backend: Backend) {
         for variable in of_backend(MODELS, backend) {
             if let Some((name, value, _)) = find(env, role, variable) {
                 self.take_variable(&format!("model.{role}.model"), &name, value);
@@ -119,7 +119,7 @@ impl Translation {
             Ok(Some(value)) if values::holds_credentials(&value) => {
                 self.drop(
                     name,
-                    &Place::Option,
+                    &Place::Environment,
                     "holds a user name or password: write the address without it",
                 );
             }
@@ -131,7 +131,7 @@ impl Translation {
                 );
             }
             Ok(None) => {}
-            Err(complaint) => self.drop(name, &Place::Option, complaint.problem),
+            Err(complaint) => self.drop(name, &Place::Environment, complaint.problem),
         }
     }
 

@@ -192,7 +192,7 @@ fn newest_codex_name(key: &str) -> &str {
 fn line_of(place: &Place) -> usize {
     match place {
         Place::File { line, .. } => *line,
-        Place::Option => 0,
+        Place::Option | Place::Environment => 0,
     }
 }
 

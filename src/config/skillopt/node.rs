@@ -66,6 +66,8 @@ pub enum Place {
     File { path: Arc<Path>, line: usize },
     /// `--cfg-options K=V`.
     Option,
+    /// A variable of the environment.
+    Environment,
 }
 
 impl std::fmt::Display for Place {
@@ -76,6 +78,7 @@ impl std::fmt::Display for Place {
                 write!(out, "{name}:{line}")
             }
             Self::Option => out.write_str("--cfg-options"),
+            Self::Environment => out.write_str("environment"),
         }
     }
 }

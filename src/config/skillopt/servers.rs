@@ -12,6 +12,9 @@ use crate::config::keys;
 use crate::config::roles;
 use crate::config::value::Complaint;
 
+/// The variable with the address of a server.
+const COMPATIBLE: &str = "OPENAI_COMPATIBLE_BASE_URL";
+
 /// Given text under a flat name.
 fn given<'a>(flat: &'a Flat, name: &str) -> Option<(&'a str, &'a FlatEntry)> {
     let entry = flat.get(name)?;
@@ -75,7 +78,7 @@ impl Translation {
         self.set(key("backend"), text(backend.word()), notes);
         self.model(flat, role, backend, label);
         if given(flat, &format!("{role}_model")).is_none() {
-            self.model_from_environment(env, role, backend);
+            self.take_model_variable(env, role, backend);
         }
         let both = |name: &str| [format!("{role}_{name}"), name.to_owned()];
         let held = match backend {
@@ -94,9 +97,18 @@ impl Translation {
         if let Some(variable) = held {
             self.set(key("api_key_env"), text(variable), Vec::new());
         }
-        self.from_environment(env, role, backend);
+        self.take_variables(env, role, backend);
         match backend {
             Backend::OpenaiChat => self.azure_server(role, key("base_url"), key("api_key_env")),
+            Backend::OpenaiCompatible
+                if self.dropped.iter().any(|dropped| dropped.name.ends_with(COMPATIBLE)) =>
+            {
+                self.set(
+                    key("base_url"),
+                    None,
+                    vec!["the address of the server, up to and including /v1".into()],
+                );
+            }
             Backend::OpenaiCompatible if !self.settings.contains_key(key("base_url")) => {
                 let note = "SkillOpt reads the address from OPENAI_COMPATIBLE_BASE_URL; this is what it takes without one";
                 self.set(key("base_url"), text("https://api.openai.com/v1"), vec![note.into()]);

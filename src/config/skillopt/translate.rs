@@ -192,7 +192,7 @@ impl Translation {
     pub fn refuse(&mut self, name: &str, place: &Place, complaint: Complaint) {
         let place = match place {
             Place::File { path, line } => error::Place::Line { path: path.to_path_buf(), line: *line },
-            Place::Option => error::Place::CommandLine,
+            Place::Option | Place::Environment => error::Place::CommandLine,
         };
         let Complaint { problem, remedy } = complaint;
         self.errors.push(ConfigError { place, key: name.to_owned(), problem, remedy });
@@ -239,7 +239,7 @@ fn rebased(kind: Kind, value: Value, place: &Place, folders: &Folders, notes: &m
 fn rebased_path(kind: Kind, text: &str, place: &Place, folders: &Folders, notes: &mut Vec<String>) -> String {
     let beside = match place {
         Place::File { path, .. } => Some(layer::folder_of(path)),
-        Place::Option => None,
+        Place::Option | Place::Environment => None,
     };
     let starts = beside.into_iter().chain([folders.current.clone()]);
     let found = starts.map(|folder| PathBuf::from(layer::absolute(text, &folder))).find(|path| path.exists());
