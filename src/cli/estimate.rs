@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::locate::Root;
+use super::seed::read_skill;
 use super::{Failure, exit, output, run_setup};
 use crate::client::list_runs;
 use crate::config::{Backend, Config};
@@ -277,7 +278,7 @@ fn role_config(config: &Config, role: Role) -> &crate::config::RoleConfig {
 /// `None`: nobody knows it.
 fn tariff(config: &Config, role: Role, prices: &Prices) -> Option<Tariff> {
     let of_role = role_config(config, role);
-    let free = matches!(of_role.backend, Backend::Local | Backend::EditSearch);
+    let free = matches!(of_role.backend, Backend::Local | Backend::EditSearch | Backend::Handoff);
     if free || !config.model.replay_from.is_empty() {
         return Some(Tariff::FREE);
     }
@@ -288,9 +289,7 @@ fn tariff(config: &Config, role: Role, prices: &Prices) -> Option<Tariff> {
 async fn prompt_sizes(config: &Config, task: &Task) -> Result<PromptSizes, Failure> {
     let skill = match config.env.skill_init.as_str() {
         "" => String::new(),
-        path => {
-            run_setup::read_skill(Path::new(path)).map_err(|error| Failure::usage(format!("{error:#}")))?
-        }
+        path => read_skill(Path::new(path)).map_err(|error| Failure::usage(format!("{error:#}")))?,
     };
     let scale = Scale(Mutex::new(Vec::new()));
     let quiet: LiveSink = Arc::new(|_| {});
@@ -307,6 +306,7 @@ async fn prompt_sizes(config: &Config, task: &Task) -> Result<PromptSizes, Failu
                 seed: None,
                 stop: Vec::new(),
             },
+            judge: None,
             readout: None,
             live: &quiet,
         };

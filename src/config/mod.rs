@@ -33,7 +33,7 @@ mod route_tests;
 pub use aliases::{by_flat_name, canonical_word, flat_name, secret_variable};
 pub use backends::{
     ApiChoice, AzureAuth, Backend, BackendLabel, ClaudeVia, CodexApproval, CodexSandbox, CursorSandbox,
-    Effort, ThinkingMode,
+    Effort, SdkUse, ThinkingMode,
 };
 pub use benchmarks::{Benchmark, BenchmarkConfig};
 pub use change::{ChangedKey, changed_keys, with_changes};

@@ -227,7 +227,7 @@ terms! {
         Minimax = "minimax",
         /// `thinking.type`: `adaptive`, `disabled`, or `enabled` with `budget_tokens`; effort in `output_config`.
         Anthropic = "anthropic",
-        /// `reasoning_effort`, or `extra_body.google.thinking_config`.
+        /// `reasoning_effort`, off is `none`; a limit in `extra_body.google.thinking_config`.
         Gemini = "gemini",
     }
 }
@@ -271,5 +271,25 @@ terms! {
         Completions = "completions",
         /// An effort beside tools; without it no effort is sent with tools.
         EffortWithTools = "effort_with_tools",
+    }
+}
+
+impl Feature {
+    /// What people are told that is not sent without it.
+    pub(super) fn lacked(self) -> &'static str {
+        match self {
+            Feature::Seed => "`seed`",
+            Feature::TopK => "`top_k`",
+            Feature::Logprobs => "`logprobs`",
+            Feature::Stop => "`stop`",
+            Feature::Tools
+            | Feature::ForcedTool
+            | Feature::Images
+            | Feature::JsonSchema
+            | Feature::JsonObject
+            | Feature::StreamUsage
+            | Feature::Completions
+            | Feature::EffortWithTools => self.word(),
+        }
     }
 }

@@ -50,7 +50,7 @@ impl ErrorBody {
         Self {
             message,
             codes: codes.iter().filter_map(code).chain(detail_code).collect(),
-            param: error.get("param").and_then(Value::as_str).map(str::to_owned).or_else(|| {
+            param: named_parameter(error).or_else(|| {
                 let place = first_detail?.get("loc")?.as_array()?;
                 let names = place.iter().filter_map(Value::as_str).filter(|name| *name != "body");
                 Some(names.collect::<Vec<_>>().join(".")).filter(|path| !path.is_empty())
@@ -59,6 +59,11 @@ impl ErrorBody {
                 .is_some_and(|data| data.get("flagged_input").is_some() || data.get("reasons").is_some()),
         }
     }
+}
+
+fn named_parameter(error: &Value) -> Option<String> {
+    let named = error.get("param").or_else(|| error.pointer("/details/0/fieldViolations/0/field"))?;
+    named.as_str().filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 /// The error inside a body: under `error`, in a failed response, or the body itself.
@@ -153,6 +158,8 @@ mod tests {
             (framework.param.as_deref(), framework.codes),
             (Some("a.b"), vec!["extra_forbidden".into()])
         );
+        let google = read(&json!([{"error": {"details": [{"fieldViolations": [{"field": "seed"}]}]}}]));
+        assert_eq!(google.param.as_deref(), Some("seed"));
         assert!(read(&json!({"error": {"code": 403, "metadata": {"reasons": ["violence"]}}})).moderated);
         assert!(!openai.moderated);
     }

@@ -19,7 +19,7 @@ use super::label::label;
 use super::lessons::{Lesson, Lessons, Refusal, Taught};
 use super::login::{ApiKey, Login};
 use super::rates::RateHint;
-use super::receive::{answer, describe, error_body};
+use super::reception::{answer, describe, error_body};
 use super::redact::Redactor;
 use super::retry::judge_error;
 use super::rungs::rung;
@@ -149,7 +149,7 @@ impl HttpEndpoint {
     ) -> Result<Self, HttpSetupError> {
         let address = Address::parse(&settings.base_url)?;
         let dialect = &settings.dialect;
-        for effort in [settings.effort, settings.rewrite_effort] {
+        for effort in [settings.effort_in(""), settings.effort_in("rewrite")] {
             check_thinking(dialect, effort, settings.thinking, settings.thinking_budget)?;
         }
         if dialect.paths == Paths::AzureDated && settings.api_version().is_empty() {
@@ -205,11 +205,10 @@ impl HttpEndpoint {
             thinking_budget: settings.thinking_budget,
             rung,
         };
-        let mut outgoing = outgoing(&call).map_err(|why| Fault::refused(NOT_SENT, why.to_string()))?;
+        let mut outgoing = outgoing(&call).map_err(|why| not_sent(why.to_string()))?;
         for name in &outgoing.left_out {
             let (dialect, model) = (&settings.dialect.name, &settings.model);
-            let text =
-                format!("dialect {dialect} has no `{name}`; it is not sent to {model} at {}", self.host);
+            let text = format!("dialect {dialect} has no {name}; it is not sent to {model} at {}", self.host);
             settings.lessons.tell(&self.host, model, text);
         }
         lesson.apply(&mut outgoing.body);
@@ -230,13 +229,13 @@ impl HttpEndpoint {
         );
         let accept = if settings.stream { "text/event-stream" } else { "application/json" };
         let body = serde_json::to_string(&outgoing.body)
-            .map_err(|error| Fault::refused(NOT_SENT, format!("the request cannot be written: {error}")))?;
+            .map_err(|error| not_sent(format!("the request cannot be written: {error}")))?;
         let mut call = self.client.post(url).header(ACCEPT, accept).body(body);
         if let Login::Token(source) = &settings.login {
-            let denied = |why| Fault::new(FaultKind::Authentication, why);
+            let denied = |why: String| Fault::new(FaultKind::Authentication, why).unbilled();
             let token = source.token().await.map_err(denied)?;
             let (name, value) = authorization(AuthStyle::Bearer, token.expose_secret(), source.origin())
-                .map_err(|error| Fault::new(FaultKind::Authentication, error.to_string()))?;
+                .map_err(|error| denied(error.to_string()))?;
             call = call.header(name, value);
         }
         call.send().await.map_err(|error| {
@@ -277,14 +276,16 @@ impl HttpEndpoint {
         };
         match settings.lessons.learn(&refusal, &error) {
             Taught::Nothing => fault,
-            Taught::Learned(text) => Fault::new(FaultKind::Learned, text),
-            Taught::Needed(text) => Fault::refused(status, text),
+            Taught::Learned(text) => Fault::new(FaultKind::Learned, text).unbilled(),
+            Taught::Needed(text) => Fault::refused(status, text).unbilled(),
         }
     }
 }
 
-/// Stands for the status of a call that was never made.
-const NOT_SENT: u16 = 0;
+/// A call that was never made; 0 stands for its status.
+fn not_sent(why: String) -> Fault {
+    Fault::refused(0, why).unbilled()
+}
 
 /// Puts fields over others; objects are merged.
 fn merge(body: &mut Map<String, Value>, over: &Map<String, Value>) {

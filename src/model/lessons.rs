@@ -183,10 +183,7 @@ impl Lessons {
     pub(super) fn learn(&self, refusal: &Refusal<'_>, error: &ErrorBody) -> Taught {
         let (host, model) = (refusal.host, refusal.model);
         let said = format!("{} {}", error.message, error.codes.join(" ")).to_lowercase();
-        let change = |change: &dyn Fn(&mut Lesson)| {
-            change(self.lock().entry((host.to_owned(), model.to_owned())).or_default());
-        };
-        if let Some(text) = self.step_down(refusal, error, &said, &change) {
+        if let Some(text) = self.step_down(refusal, error, &said) {
             self.tell(host, model, text.clone());
             return Taught::Learned(text);
         }
@@ -201,7 +198,7 @@ impl Lessons {
                     "{host} takes neither `max_tokens` nor `max_completion_tokens`"
                 ));
             }
-            change(&|lesson| lesson.swapped = true);
+            self.change(refusal, |lesson| lesson.swapped = true);
             let (old, new) = (field.name(), field.other().name());
             let text = format!("{host} refuses `{old}` for {model}; `{new}` is sent instead");
             self.tell(host, model, text.clone());
@@ -214,7 +211,7 @@ impl Lessons {
         if !droppable && path != "output_config" {
             return Taught::Nothing;
         }
-        change(&|lesson| {
+        self.change(refusal, |lesson| {
             lesson.dropped.insert(path.clone());
         });
         let text = format!("{host} refuses `{path}` for {model}; it is not sent any more");
@@ -222,18 +219,17 @@ impl Lessons {
         Taught::Learned(text)
     }
 
-    fn step_down(
-        &self,
-        refusal: &Refusal<'_>,
-        error: &ErrorBody,
-        said: &str,
-        change: &dyn Fn(&dyn Fn(&mut Lesson)),
-    ) -> Option<String> {
+    fn change(&self, refusal: &Refusal<'_>, change: impl FnOnce(&mut Lesson)) {
+        let key = (refusal.host.to_owned(), refusal.model.to_owned());
+        change(self.lock().entry(key).or_default());
+    }
+
+    fn step_down(&self, refusal: &Refusal<'_>, error: &ErrorBody, said: &str) -> Option<String> {
         let rung = refusal.rung?;
         let next = rungs::below(rung)?;
         let param = error.param.as_deref().unwrap_or_default();
         rungs::marks(rung).iter().find(|mark| said.contains(*mark) || param.contains(*mark))?;
-        change(&|lesson| lesson.highest_rung = lesson.highest_rung.max(next));
+        self.change(refusal, |lesson| lesson.highest_rung = lesson.highest_rung.max(next));
         let (host, model, way) = (refusal.host, refusal.model, rungs::word(rung));
         Some(format!("{host} refuses to take an output schema as {way} for {model}; the next way is tried"))
     }

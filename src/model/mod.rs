@@ -8,6 +8,7 @@ mod breaker;
 mod budget;
 mod child_env;
 mod dialect;
+mod dialect_reference;
 mod dialects;
 mod dials;
 pub mod edit_search;
@@ -28,7 +29,7 @@ mod prices;
 mod program;
 mod quota;
 mod rates;
-mod receive;
+mod reception;
 mod record;
 mod redact;
 mod retry;
@@ -51,6 +52,7 @@ pub use dialect::{
     Api, AuthStyle, Dialect, DialectKey, Feature, Paths, ReplayReasoning, SystemRole, ThinkingStyle,
     TokenField,
 };
+pub use dialect_reference::dialect_reference;
 pub use dialects::{DialectError, Dialects};
 pub use dials::{Dials, Limits};
 pub use handoff::unanswered;
@@ -64,6 +66,7 @@ pub use patience::Patient;
 pub use prices::{PriceError, Prices, Tariff};
 pub use quota::Quota;
 pub use rates::{Allowance, RateHint};
+pub use reception::MAX_REPLY_BYTES;
 pub use record::{CallRecord, CallStore, Recorded, RecordedRequest, Replay};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;

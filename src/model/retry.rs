@@ -12,8 +12,9 @@ use crate::domain::fingerprint;
 const RETRYABLE: [u16; 9] = [408, 409, 425, 429, 500, 502, 503, 504, 529];
 
 /// Error codes that no attempt cures, whatever the status.
-const HOPELESS: [&str; 5] = [
+const HOPELESS: [&str; 6] = [
     "insufficient_quota",
+    "QUOTA_EXCEEDED",
     "credit_balance_exhausted",
     "enforced_spend_limit_reached",
     "content_filter",

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret;
 
 use super::edit_search::EditSearch;
-use super::exec::{ExecEndpoint, ExecSettings};
+use super::exec::{ExecEndpoint, ExecError, ExecSettings};
 use super::handoff::Handoff;
 use super::program::program_settings;
 use super::secret::{KeyError, KeySource};
@@ -18,7 +18,7 @@ use super::{
     HttpSettings, HttpSetupError, Lessons, Likelihood, Limiters, LiveSink, Login, Metered, ModelError,
     NoPrice, Notice, Patient, Quota, Recorded, Redactor, Replay, RetryPolicy,
 };
-use crate::config::{Azure, AzureLogin, Backend, Misrouted, ModelConfig, Route};
+use crate::config::{Azure, AzureLogin, Backend, Misrouted, ModelConfig, Program, Route};
 use crate::domain::{ChatReply, ChatRequest, Delivery, Role};
 
 /// The running local worker, as a model and as a scorer.
@@ -86,6 +86,8 @@ pub enum SetupError {
     Misrouted { role: &'static str, wrong: Vec<Misrouted> },
     #[error("model.{role}: {source}")]
     Http { role: &'static str, source: HttpSetupError },
+    #[error("model.{role}: {source}")]
+    Program { role: &'static str, source: ExecError },
     #[error("model.{role}.backend = \"{backend}\" needs the local worker, which was not started")]
     NoWorker { role: &'static str, backend: &'static str },
     #[error("model.dialects: {0}")]
@@ -189,7 +191,7 @@ impl<'a> StackParts<'a> {
             Route::Server(route) => server(commons.servers.settings(role, route, key)?),
             Route::Azure(route) => server(commons.servers.azure(role, route, key)?),
             Route::Program(program) => {
-                let settings = program_settings(self.config, role, program, key, self.env);
+                let settings = self.program(role, program, key)?;
                 Outline::Program { settings: Box::new(settings), login }
             }
             Route::Local => Outline::Worker { what: "the worker planish-torch" },
@@ -208,6 +210,11 @@ impl<'a> StackParts<'a> {
         let key = self.key(role).await?;
         let secret = key.as_ref().map(|key| key.secret.expose_secret().to_owned());
         self.paid(role, key, &self.commons(Redactor::new(secret))?)
+    }
+
+    fn program(&self, role: Role, program: Program, key: Option<ApiKey>) -> Result<ExecSettings, SetupError> {
+        program_settings(self.config, role, program, key, self.base_dir, self.env)
+            .map_err(|source| SetupError::Program { role: role.name(), source })
     }
 
     fn route(&self, role: Role) -> Result<Route, SetupError> {
@@ -260,7 +267,7 @@ impl<'a> StackParts<'a> {
             Route::Azure(azure) => self.over_http(role, commons.servers.azure(role, azure, key)?, commons),
             Route::Program(program) => {
                 let delivery = if program.as_chat { Delivery::Prompt } else { Delivery::Files };
-                let settings = program_settings(self.config, role, program, key, self.env);
+                let settings = self.program(role, program, key)?;
                 let endpoint = ExecEndpoint::new(settings, delivery, Arc::clone(&commons.dials));
                 self.patient(role, Arc::new(endpoint), false, commons)
             }

@@ -17,6 +17,7 @@ fn state(text: &str, front: Option<&str>) -> RunState {
         test: 0,
         target: "t".into(),
         optimizer: "o".into(),
+        judge: String::new(),
         env: "qa".into(),
         review: crate::domain::ReviewMode::Auto,
     };

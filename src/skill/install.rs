@@ -61,11 +61,26 @@ impl Change {
 /// Why a place is left alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    Link { path: PathBuf },
-    NoFolder { path: PathBuf },
-    NotOurs { path: PathBuf },
-    Changed { path: PathBuf },
-    NoBackup { path: PathBuf },
+    /// That a folder may take the place of.
+    Link {
+        path: PathBuf,
+    },
+    /// That nothing takes the place of.
+    OwnLink {
+        path: PathBuf,
+    },
+    NoFolder {
+        path: PathBuf,
+    },
+    NotOurs {
+        path: PathBuf,
+    },
+    Changed {
+        path: PathBuf,
+    },
+    NoBackup {
+        path: PathBuf,
+    },
 }
 
 impl std::fmt::Display for Refusal {
@@ -77,6 +92,9 @@ impl std::fmt::Display for Refusal {
                     "{} is a symbolic link, which is not followed; remove it, or install with --force to put a folder in its place",
                     path.display()
                 )
+            }
+            Self::OwnLink { path } => {
+                write!(out, "{} is a symbolic link, which is not followed; remove it", path.display())
             }
             Self::NoFolder { path } => write!(out, "{} is no folder; move it away", path.display()),
             Self::NotOurs { path } => {
@@ -188,7 +206,7 @@ impl Site {
             wanted.dedup();
             let digest = package.digest();
             self.plan(wanted.into_iter().map(|client| {
-                let path = format!("{}/{name}", client.folder(self.scope));
+                let path = client.path(self.scope, name);
                 let standing =
                     receipt.targets.get(&path).map(|target| target.standing.clone()).unwrap_or_default();
                 self.put(path, client, standing, package, &digest, force)
@@ -236,30 +254,38 @@ impl Site {
         let force = mode.force();
         let store = self.store();
         let receipt_path = self.receipt(name.as_str());
-        if let Some(link) = first_link(&self.base, &receipt_path)? {
-            return Err(InstallError::Refused(vec![Refusal::Link { path: link }]));
+        let own = Client::ALL.map(|client| store.join(client.name()));
+        for path in own.iter().chain([&receipt_path]) {
+            if let Some(link) = first_link(&self.base, path)? {
+                return Err(InstallError::Refused(vec![Refusal::OwnLink { path: link }]));
+            }
         }
         match mode {
             Mode::Rehearsal { .. } => {
-                let mut receipt = Receipt::read(&receipt_path)?.unwrap_or_else(|| Receipt::new(name));
+                let mut receipt = Receipt::read(&receipt_path, name)?.unwrap_or_else(|| Receipt::new(name));
                 moves::foresee(self, &mut receipt)?;
                 Ok(self.outcomes(&plan(&receipt, force)?))
             }
             Mode::Real { step, .. } => {
-                let known = Receipt::read(&receipt_path)?;
-                // Nothing is made for a skill that planish never saw until the plan stands.
-                let _lock = if known.is_some() { Some(moves::lock(&store, &self.base)?) } else { None };
-                let mut receipt = Receipt::read(&receipt_path)?.unwrap_or_else(|| Receipt::new(name));
+                let known = Receipt::read(&receipt_path, name)?;
+                // Nothing is made for a skill that planish never saw until its plan stands.
+                let mut lock = None;
+                let mut receipt = Receipt::new(name);
                 if known.is_some() {
+                    lock = Some(moves::lock(&store, &self.base)?);
+                    receipt = Receipt::read(&receipt_path, name)?.unwrap_or(receipt);
                     moves::settle(self, &mut receipt, step)?;
                 }
                 let plan = plan(&receipt, force)?;
-                let _lock = match _lock {
-                    Some(lock) => lock,
-                    None => moves::lock(&store, &self.base)?,
-                };
+                if lock.is_none() {
+                    lock = Some(moves::lock(&store, &self.base)?);
+                    if Receipt::read(&receipt_path, name)?.is_some() {
+                        return Err(InstallError::Busy { base: self.base.clone() });
+                    }
+                }
                 let outcomes = self.outcomes(&plan);
                 moves::carry_out(self, &mut receipt, plan, step)?;
+                drop(lock);
                 Ok(outcomes)
             }
         }
@@ -352,7 +378,7 @@ impl Site {
     fn unchanged(&self, path: &str, target: &Target, force: bool) -> Result<Option<String>, PlanError> {
         let place = self.base.join(path);
         match first_link(&self.base, &place)? {
-            Some(link) if link != place || !force => return Err(Refusal::Link { path: link }.into()),
+            Some(link) if link != place || !force => return Err(Refusal::OwnLink { path: link }.into()),
             Some(_) | None => {}
         }
         let found = tree::digest(&place)?;

@@ -1,5 +1,7 @@
 //! Where coding agents look for skills, by project and by user. Must not touch the disk.
 
+use super::name::SkillName;
+
 /// A family of clients with a folder of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Client {
@@ -46,6 +48,11 @@ impl Client {
             Self::Opencode => "opencode",
             Self::Pi => "pi",
         }
+    }
+
+    /// Where it looks for the skill `name`.
+    pub fn path(self, scope: Scope, name: &SkillName) -> String {
+        format!("{}/{name}", self.folder(scope))
     }
 
     /// Its folder of skills, below the project or the home folder.

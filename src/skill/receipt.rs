@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::install::InstallError;
 use super::name::SkillName;
+use super::place::{Client, Scope};
 use crate::store::{StoreError, atomic_write};
 
 const FORMAT: u32 = 1;
@@ -60,8 +61,9 @@ impl Receipt {
         Self { format: FORMAT, name: name.to_string(), targets: BTreeMap::new() }
     }
 
-    /// Reads a receipt; `None` without one.
-    pub fn read(path: &Path) -> Result<Option<Self>, InstallError> {
+    /// Reads the receipt of `name`; `None` without one. It may have come with a project of others, so every place in it
+    /// must be one that planish puts skills into.
+    pub fn read(path: &Path, name: &SkillName) -> Result<Option<Self>, InstallError> {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -72,31 +74,34 @@ impl Receipt {
         if receipt.format != FORMAT {
             return Err(broken(format!("it has format {}, this planish knows {FORMAT}", receipt.format)));
         }
-        let inside = |path: &str| {
-            !path.is_empty()
-                && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
-                && !path.contains('\0')
-        };
-        let plain = |name: &str| inside(name) && !name.contains('/');
-        let sound = receipt.targets.iter().all(|(path, target)| {
-            let holder = target.pending.as_ref().and_then(|pending| pending.holder.as_ref());
-            let hex =
-                |digest: &String| digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-            let digests = target.standing.earlier.iter().chain([&target.standing.present]).flatten();
-            inside(path)
-                && plain(&target.client)
-                && holder.is_none_or(|holder| plain(&holder.file))
-                && digests.into_iter().all(hex)
-        });
-        if !sound {
-            return Err(broken("it names places outside the project".into()));
+        if receipt.name != name.as_str() {
+            return Err(broken(format!("it is of the skill {:?}", receipt.name)));
         }
-        Ok(Some(receipt))
+        match receipt.targets.iter().find(|(path, target)| !target.is_sound(path, name)) {
+            Some((path, _)) => Err(broken(format!("{path:?} is no place that planish puts this skill into"))),
+            None => Ok(Some(receipt)),
+        }
     }
 
     pub fn write(&self, path: &Path) -> Result<(), StoreError> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|source| StoreError::Encode { path: path.to_owned(), source })?;
         atomic_write(path, format!("{text}\n").as_bytes())
+    }
+}
+
+impl Target {
+    /// Whether it is of one of the clients, with names and digests as they are made here.
+    fn is_sound(&self, path: &str, name: &SkillName) -> bool {
+        let Ok(client) = self.client.parse::<Client>() else { return false };
+        let known = |scope| path == client.path(scope, name);
+        let hex = |digest: &String| digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let holder = self.pending.as_ref().and_then(|pending| pending.holder.as_ref());
+        let beside = |file: &str| file.starts_with(&format!("{name}.")) && !file.contains(['/', '\0']);
+        let standings = [Some(&self.standing), self.pending.as_ref().map(|pending| &pending.then)];
+        let digests = standings.into_iter().flatten();
+        (known(Scope::Project) || known(Scope::User))
+            && holder.is_none_or(|holder| beside(&holder.file) && hex(&holder.digest))
+            && digests.flat_map(|one| one.earlier.iter().chain([&one.present])).flatten().all(hex)
     }
 }

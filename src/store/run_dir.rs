@@ -97,6 +97,11 @@ impl RunDir {
         self.path.join("calls")
     }
 
+    /// Prompts that wait for answers from files, and those answers.
+    pub fn handoff(&self) -> PathBuf {
+        self.path.join("handoff")
+    }
+
     /// Prompts that replace built-in ones in this run.
     pub fn prompts(&self) -> PathBuf {
         self.path.join("prompts")

@@ -3,14 +3,18 @@
 
 mod bad_inputs;
 mod comparisons;
+mod doctors;
 mod foreign;
 mod evals;
+mod handoffs;
 mod imports;
 mod listings;
 mod lives;
+mod mock_serve;
 mod place;
 mod reads;
 mod reports;
 mod runs;
+mod secrets;
 mod skills;
 mod steers;

@@ -97,8 +97,8 @@ fn good(draft: &Draft) -> Told {
         name: "demo-20261130-001500".into(),
         warnings: vec!["configs/demo.toml:7: model.backend: has no effect".into()],
         estimate,
-        experience: Experience::of([&usage,
-            money: None, &usage]),
+        experience: Experience::of([&usage, &usage]),
+        money: None,
         budget: (5_000, 0),
     };
     Told::Checked { draft: draft.clone(), result: Ok(Box::new(checked)) }

@@ -30,15 +30,23 @@ pub fn settings(server: &MockServer) -> Settings {
             connect_timeout: Duration::from_secs(5),
             ..HttpSettings::new(dialect, server.base_url(), "mock-model", Login::Key(key))
         },
-        limits: Limits {
-            max_retries: 3,
-            read_timeout: Duration::from_secs(20),
-            total_timeout: Duration::from_secs(20),
-            call_timeout: Duration::from_secs(600),
-            breaker_failures: 0,
-        },
-        retry: RetryPolicy { base: Duration::from_millis(1), ..RetryPolicy::default() },
+        limits: limits(),
+        retry: retry(),
     }
+}
+
+pub fn limits() -> Limits {
+    Limits {
+        max_retries: 3,
+        read_timeout: Duration::from_secs(20),
+        total_timeout: Duration::from_secs(20),
+        call_timeout: Duration::from_secs(600),
+        breaker_failures: 0,
+    }
+}
+
+pub fn retry() -> RetryPolicy {
+    RetryPolicy { base: Duration::from_millis(1), ..RetryPolicy::default() }
 }
 
 pub fn redactor() -> Arc<Redactor> {

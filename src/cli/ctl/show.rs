@@ -6,6 +6,7 @@ use super::super::{Failure, output};
 use crate::client::{Presence, presence};
 use crate::domain::{Decision, Retuned};
 use crate::event::{Event, OverrulingOutcome, Retune, RunState, RunStatus, StepState};
+use crate::model::unanswered;
 use crate::plain::{describe, origin_summary, skill_folder_summary, stage_summary};
 use crate::store::{RunDir, read_records, undecided};
 
@@ -172,12 +173,20 @@ pub fn summary(run: &RunDir, state: &RunState, content: bool) -> Result<Value, F
         "retunes": retunes(state),
         "cancelled_calls": state.cancelled_calls.iter().map(|(path, by)| json!({ "path": path, "by": by })).collect::<Vec<_>>(),
         "alerts": state.logs.iter().filter(|line| line.code.is_some()).count(),
+        "waiting_for_answers": waiting_for_answers(run, state),
         "review": review,
         "usage": state.total_usage(),
         "unanswered": state.total_unanswered(),
         "caps": state.caps(),
         "test": state.test,
     }))
+}
+
+/// Prompts that a person or another program is to answer.
+fn waiting_for_answers(run: &RunDir, state: &RunState) -> Option<Value> {
+    let has_ended = matches!(state.status, RunStatus::Ended { .. });
+    let prompts = if has_ended { 0 } else { unanswered(&run.handoff()) };
+    (prompts > 0).then(|| json!({ "prompts": prompts, "folder": run.handoff() }))
 }
 
 fn status(state: &RunState, presence: &Presence) -> Value {

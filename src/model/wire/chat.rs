@@ -15,7 +15,7 @@ pub(super) fn body(
     let mut body = Map::new();
     body.insert("model".into(), call.model.into());
     body.insert("messages".into(), self::messages(call, messages).into());
-    thinking::apply(call, &mut body);
+    thinking::apply(call, &mut body, left_out);
     let (tools, choice) = call.tools();
     if !tools.is_empty() {
         let function = |tool: &crate::domain::Tool| json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters});

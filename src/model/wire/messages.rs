@@ -43,7 +43,7 @@ pub(super) fn body(
             body.insert("tool_choice".into(), choice);
         }
     }
-    thinking::apply(call, &mut body);
+    thinking::apply(call, &mut body, left_out);
     if let Some(output) = call.output_on(Rung::JsonSchema) {
         let config = body.entry("output_config").or_insert_with(|| json!({}));
         config["format"] = json!({"type": "json_schema", "schema": output.schema});
@@ -58,7 +58,7 @@ pub(super) fn body(
     ];
     call.optional(&rows, &mut body, left_out);
     if sampling.seed.is_some() {
-        left_out.push("seed");
+        left_out.push("`seed`");
     }
     body
 }

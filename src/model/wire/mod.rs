@@ -49,7 +49,7 @@ pub(super) struct Call<'a> {
 pub(super) struct Outgoing {
     pub(super) operation: Operation,
     pub(super) body: Map<String, Value>,
-    /// Parameters that were asked for and that the dialect lacks.
+    /// What was asked for and the dialect lacks, in words for people.
     pub(super) left_out: Vec<&'static str>,
 }
 
@@ -146,7 +146,7 @@ impl Call<'_> {
         for (name, feature, value) in rows {
             match (value, feature) {
                 (None, _) => {}
-                (Some(_), Some(feature)) if !self.dialect.has(*feature) => left_out.push(name),
+                (Some(_), Some(feature)) if !self.dialect.has(*feature) => left_out.push(feature.lacked()),
                 (Some(value), _) => {
                     body.insert((*name).into(), value.clone());
                 }

@@ -20,7 +20,7 @@ pub(super) fn body(
     body.insert("input".into(), messages.iter().flat_map(|message| items(call, message)).collect());
     body.insert("max_output_tokens".into(), sampling.max_tokens.into());
     body.insert("store".into(), false.into());
-    thinking::apply(call, &mut body);
+    thinking::apply(call, &mut body, left_out);
     let (tools, choice) = call.tools();
     if !tools.is_empty() {
         let tools = tools.iter().map(|tool| {
@@ -59,9 +59,9 @@ pub(super) fn body(
     ];
     call.optional(&rows, &mut body, left_out);
     let asked = [
-        ("top_k", sampling.top_k.is_some()),
-        ("seed", sampling.seed.is_some()),
-        ("logprobs", call.request.asks.logprobs && !logprobs),
+        ("`top_k`", sampling.top_k.is_some()),
+        ("`seed`", sampling.seed.is_some()),
+        ("`logprobs`", call.request.asks.logprobs && !logprobs),
     ];
     left_out.extend(asked.into_iter().filter(|(_, asked)| *asked).map(|(name, _)| name));
     body

@@ -42,7 +42,9 @@ pub enum ThinkingError {
         "dialect {dialect} has no limit for thinking; leave thinking_budget out, or say it in extra_body"
     )]
     NoBudget { dialect: String },
-    #[error("dialect {dialect} takes an effort or a thinking_budget, not both; drop one")]
+    #[error(
+        "dialect {dialect} takes one of thinking_budget, an effort and thinking = \"disabled\"; drop the others"
+    )]
     EffortAndBudget { dialect: String },
     #[error("thinking_budget needs thinking = \"enabled\" for dialect {dialect}")]
     BudgetUnasked { dialect: String },
@@ -72,7 +74,9 @@ pub(in crate::model) fn check(
         (ThinkingStyle::None, ThinkingMode::Enabled | ThinkingMode::Disabled) => {
             return Err(ThinkingError::NoSwitch { dialect: name() });
         }
-        (ThinkingStyle::Effort, ThinkingMode::Enabled) if !sent => {
+        (ThinkingStyle::Effort | ThinkingStyle::Gemini, ThinkingMode::Enabled)
+            if !sent && budget.is_none() =>
+        {
             return Err(ThinkingError::NeedsEffort { dialect: name() });
         }
         (
@@ -90,7 +94,9 @@ pub(in crate::model) fn check(
     }
     match (dialect.thinking, budget) {
         (_, None) => Ok(()),
-        (ThinkingStyle::Openrouter | ThinkingStyle::Gemini, Some(_)) if sent => {
+        (ThinkingStyle::Openrouter | ThinkingStyle::Gemini, Some(_))
+            if sent || mode == ThinkingMode::Disabled =>
+        {
             Err(ThinkingError::EffortAndBudget { dialect: name() })
         }
         (ThinkingStyle::Anthropic, Some(_)) if mode != ThinkingMode::Enabled => {
@@ -105,12 +111,15 @@ pub(in crate::model) fn check(
 }
 
 /// Puts effort, switch and limit of thinking where the dialect wants them.
-pub(super) fn apply(call: &Call<'_>, body: &mut Map<String, Value>) {
+pub(super) fn apply(call: &Call<'_>, body: &mut Map<String, Value>, left_out: &mut Vec<&'static str>) {
     let dialect = call.dialect;
     let tools = !call.tools().0.is_empty();
     let effort = match call.effort {
         Effort::NotSent => None,
-        _ if tools && !dialect.has(Feature::EffortWithTools) => None,
+        _ if tools && !dialect.has(Feature::EffortWithTools) => {
+            left_out.push("`reasoning_effort` beside tools");
+            None
+        }
         effort => Some(effort.word()),
     };
     let on = match call.thinking {
@@ -155,13 +164,9 @@ pub(super) fn apply(call: &Call<'_>, body: &mut Map<String, Value>) {
         }
         ThinkingStyle::Gemini => {
             let effort = effort.or((on == Some(false)).then_some("none"));
-            let config = match (call.thinking_budget, on) {
-                (Some(budget), _) => Some(json!({"thinking_budget": budget, "include_thoughts": true})),
-                (None, Some(true)) => Some(json!({"include_thoughts": true})),
-                (None, Some(false) | None) => None,
-            };
-            if let Some(config) = config {
-                set("extra_body", json!({"google": {"thinking_config": config}}));
+            if let Some(budget) = call.thinking_budget {
+                let config = json!({"thinking_config": {"thinking_budget": budget}});
+                set("extra_body", json!({"google": config}));
             }
             if let Some(effort) = effort {
                 set("reasoning_effort", effort.into());
