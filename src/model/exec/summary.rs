@@ -21,7 +21,8 @@ pub fn summary(turns: &[Turn], limit: usize) -> String {
     // The end tells most: it is kept first, then the beginning.
     let half = lines.len() / 2;
     let end = lines[half..].iter().rev().take_while(&mut fits).count();
-    let start = if end == lines.len() - half { lines[..half].iter().take_while(&mut fits).count() } else { 0 };
+    let start =
+        if end == lines.len() - half { lines[..half].iter().take_while(&mut fits).count() } else { 0 };
     let left_out = lines.len() - start - end;
     let gap = (left_out > 0).then(|| format!("… {left_out} left out …"));
     let parts = lines[..start].iter().cloned().chain(gap).chain(lines[lines.len() - end..].iter().cloned());
@@ -67,7 +68,8 @@ mod tests {
 
     #[test]
     fn a_long_trace_keeps_its_ends_within_bounds() {
-        let turns: Vec<_> = (0..500).map(|n| ran(&format!("step {n} {}", "é".repeat(900)), "", Some(0))).collect();
+        let turns: Vec<_> =
+            (0..500).map(|n| ran(&format!("step {n} {}", "é".repeat(900)), "", Some(0))).collect();
         let text = summary(&turns, 4000);
         assert!(text.chars().count() < 4100, "{}", text.chars().count());
         assert!(text.contains("left out") && text.lines().last().unwrap().contains("step 499"), "{text}");
