@@ -4,7 +4,7 @@ SHELL := bash
 TORCH = env $$(assets/setup.sh --env)
 CARGO ?= cargo
 
-.PHONY: demo worker test bench lint fmt setup
+.PHONY: demo worker test test-live bench lint fmt setup
 
 demo: worker
 	target/release/planish run configs/demo.toml
@@ -18,6 +18,10 @@ test: setup lint
 	@if [ -x /usr/sbin/sshd ]; then $(CARGO) test --test pty -- --ignored; \
 	else echo "NOT TESTED: attach over the real ssh (Debian: apt-get install openssh-server)"; fi
 	$(TORCH) $(CARGO) test --release --features torch --test worker --bin planish-torch
+
+# The real coding agents against the scripted server; installs them from npm. By hand, not in CI.
+test-live:
+	tests/live/run.sh
 
 bench: setup
 	$(TORCH) $(CARGO) bench --features torch

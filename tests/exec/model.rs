@@ -123,11 +123,13 @@ async fn a_job_ends_before_its_attempt_runs_out_of_time() {
     assert!(error.contains("cut at the limit of its wall clock after"), "{error}");
 }
 
+type Change<'a> = &'a dyn Fn(&mut ChatRequest);
+
 #[tokio::test]
 async fn what_an_agent_cannot_take_is_refused_before_it_starts() {
     let tool = Tool { name: "f".into(), description: String::new(), parameters: serde_json::json!({}) };
     let image = Part::Image(Image { media_type: "image/png".into(), data: String::new() });
-    let changes: [(&dyn Fn(&mut ChatRequest), &str); 4] = [
+    let changes: [(Change<'_>, &str); 4] = [
         (&|request| request.asks.tools.push(tool.clone()), "tools of the request"),
         (&|request| request.asks.logprobs = true, "log-probabilities"),
         (&|request| request.prompt = Prompt::Text("go on".into()), "text to be continued"),

@@ -5,11 +5,16 @@ use serde_json::json;
 use super::Call;
 use crate::model::exec::settings::ExecSettings;
 
+const KEY: &str = "GEMINI_API_KEY";
 const BEYOND: &[&str] = &["web_fetch", "google_web_search", "invoke_agent", "ask_user", "save_memory"];
 
 pub fn call(settings: &ExecSettings, chat: bool) -> Call {
     let mut config = json!({
-        "security": { "auth": { "selectedType": "gemini-api-key" } },
+        "security": {
+            "auth": { "selectedType": "gemini-api-key" },
+            // What the agent runs has no use for its key.
+            "environmentVariableRedaction": { "enabled": true, "blocked": [KEY] },
+        },
         "privacy": { "usageStatisticsEnabled": false },
         "telemetry": { "enabled": false },
         "general": { "disableAutoUpdate": true, "disableUpdateNag": true },
@@ -34,6 +39,6 @@ pub fn call(settings: &ExecSettings, chat: bool) -> Call {
     if !settings.base_url.is_empty() {
         call.set("GOOGLE_GEMINI_BASE_URL", settings.base_url.clone());
     }
-    call.key(settings, "GEMINI_API_KEY");
+    call.key(settings, KEY);
     call
 }
