@@ -136,7 +136,8 @@ async fn outcome(acts: Vec<Act>, limits: Limits) -> (Result<ChatReply, ModelErro
 #[tokio::test(start_paused = true)]
 async fn every_class_of_fault_waits_as_long_as_it_should() {
     let refused = Act::Fault(FaultKind::Refused { status: 400 });
-    let table: Vec<(&str, Vec<Act>, std::ops::RangeInclusive<f64>, usize, bool)> = vec![
+    type Row = (&'static str, Vec<Act>, std::ops::RangeInclusive<f64>, usize, bool);
+    let table: Vec<Row> = vec![
         ("a reply at once", vec![Act::Reply], 0.0..=0.0, 1, true),
         // 0.5 s, then 1 s, each less up to a quarter.
         ("no word", vec![temporary(None), temporary(None), Act::Reply], 1.125..=1.5, 3, true),
