@@ -239,8 +239,9 @@ impl Rules<'_> {
     fn unused(&mut self) {
         let roles: Vec<Backend> =
             self.config.roles().into_iter().map(|role| self.config.model.role(role).backend).collect();
-        let judged = self.config.env.scorer == ScorerKind::Judge;
         let benchmark = self.config.env.benchmark.name;
+        let judged = self.config.env.scorer == ScorerKind::Judge
+            || matches!(benchmark, Benchmark::Babyvision | Benchmark::Mathverse);
         for key in keys::keys() {
             let of_judge = key.path.starts_with("model.judge.") || key.path == "env.judge_template";
             let is_idle = of_judge && !judged;

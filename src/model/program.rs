@@ -160,7 +160,7 @@ mod tests {
     fn only_copilot_as_chat_has_a_clock_of_its_own() {
         let copilot = |model: &mut ModelConfig| {
             model.optimizer.backend = Backend::CopilotChat;
-            model.copilot.copilot_chat_optimizer_model = "m".into();
+            model.optimizer.model = "m".into();
             model.copilot.copilot_chat_timeout = Some(7);
         };
         let settings = settings(copilot, Role::Optimizer).unwrap();

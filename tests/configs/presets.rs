@@ -126,12 +126,12 @@ fn benchmarks_have_their_published_settings() {
         (
             "babyvision",
             json!({"train.batch_size": 64, "env.image_detail": "auto", "env.max_turns": 1,
-            "env.judge_model": "gpt-5.4", "env.judge_max_completion_tokens": 256, "env.judge_retries": 5}),
+            "model.judge.model": "gpt-5.4", "model.judge.max_tokens": 256, "env.judge_retries": 5}),
         ),
         (
             "mathverse",
             json!({"train.batch_size": 64, "env.split_mode": "split_dir", "env.image_detail": "auto",
-            "env.max_turns": 1, "env.judge_model": "gpt-5.4", "env.judge_max_completion_tokens": 256,
+            "env.max_turns": 1, "model.judge.model": "gpt-5.4", "model.judge.max_tokens": 256,
             "env.judge_retries": 5, "env.problem_version": "Text Lite", "env.use_text_dominant_reference": false}),
         ),
         ("mmrb", json!({"train.batch_size": 128})),
