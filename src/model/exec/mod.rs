@@ -11,7 +11,6 @@ mod lines;
 mod process;
 mod run;
 mod settings;
-mod summary;
 mod trace;
 mod workspace;
 
@@ -21,5 +20,4 @@ pub use job::{Job, Work};
 pub use process::Caps;
 pub use run::{ExecError, run, version};
 pub use settings::{Agent, ClaudeOptions, CodexOptions, CopilotOptions, ExecKey, ExecSettings, inherited};
-pub use summary::summary;
 pub use trace::{Cap, Draft, End, Ending, FailureClass, News, Trace, read_line};
