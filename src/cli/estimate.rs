@@ -133,6 +133,7 @@ impl Projection {
             let (basis, measured) = match stage.basis {
                 Basis::Measured(calls) => ("measured", Some(calls)),
                 Basis::Assumed => ("assumed", None),
+                Basis::NoModel => ("no_model", None),
             };
             json!({
                 "stage": stage.stage,
@@ -246,6 +247,7 @@ fn row(stage: &StageForecast) -> Vec<String> {
         match stage.basis {
             Basis::Measured(calls) => format!("{calls} measured calls"),
             Basis::Assumed => "assumed".to_owned(),
+            Basis::NoModel => "no model".to_owned(),
         },
     ]
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::estimate::{Estimate, StageBound};
-use crate::config::Config;
+use crate::config::{Backend, Config};
 use crate::domain::{Role, Usage};
 
 /// From the least over the likely to the most.
@@ -100,6 +100,8 @@ pub enum Basis {
     Measured(u64),
     /// The size of prompts, and replies of an assumed length.
     Assumed,
+    /// The built-in edit search answers, which has no tokens.
+    NoModel,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -144,7 +146,9 @@ fn of_stage(
 ) -> StageForecast {
     let calls = calls(config, bound, stage);
     let most = most_tokens(config, stage, sizes);
+    let searched = stage.role == Role::Optimizer && config.model.optimizer.backend == Backend::EditSearch;
     let (each, basis) = match history.stages.get(stage.stage).filter(|measured| measured.calls > 0) {
+        _ if searched => ([Tokens { prompt: 0.0, completion: 0.0, cached: 0.0 }; 3], Basis::NoModel),
         Some(measured) => (measured_tokens(measured, calls.low, most), Basis::Measured(measured.calls)),
         None => (assumed_tokens(config, stage, sizes, most), Basis::Assumed),
     };
@@ -320,6 +324,17 @@ mod tests {
                 assert!(spread.low <= spread.expected && spread.expected <= spread.high, "{stage:?}");
             }
         }
+    }
+
+    #[test]
+    fn the_edit_search_has_calls_and_no_tokens() {
+        let mut config = config();
+        config.model.optimizer.backend = Backend::EditSearch;
+        let told =
+            forecast(&config, &estimate(&config, SIZES), &History::default(), PROMPTS, |_, _| Some(0.0));
+        let analyst = stage(&told, "analyst");
+        assert!(analyst.calls.expected > 0.0);
+        assert_eq!((analyst.tokens, analyst.basis), (Spread::default(), Basis::NoModel));
     }
 
     #[test]
