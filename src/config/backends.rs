@@ -278,7 +278,12 @@ group! {
     for QWEN {
         qwen_chat_base_url: String = String::new(), Kind::Text, "Qwen server; empty: http://localhost:8000/v1.";
         qwen_chat_temperature: Option<f64> = None, number(0.0, 100.0, false), "Sampling temperature of a Qwen server.";
-        qwen_chat_timeout_seconds: Option<f64> = None, number(0.0, 86_400.0, true), "Seconds of one Qwen call.";
+    }
+    for NOT_YET {
+        qwen_chat_timeout_seconds: Option<f64> = None, number(0.0, 86_400.0, true),
+            "Seconds of one Qwen call; total_timeout_s limits those of all servers.";
+    }
+    for QWEN {
         qwen_chat_max_tokens: Option<u32> = None, small(1), "Most tokens of any reply; not set: as max_tokens.";
         qwen_chat_enable_thinking: Option<bool> = None, Kind::Flag, "Thinking as yes or no; qwen_chat_thinking_mode wins.";
         qwen_chat_thinking_mode: ThinkingMode = ThinkingMode::Unset, Kind::Choice(ThinkingMode::WORDS),

@@ -306,9 +306,13 @@ fn usage(app: &App) -> Vec<(&'static str, Vec<Span>)> {
         );
         vec![span(role, cells)]
     };
-    let is_target = |stage: &str| matches!(stage, "rollout" | "evaluation");
-    for (role, target) in [("target", true), ("optimizer", false)] {
-        let of_role = state.usage.iter().filter(|(stage, _)| is_target(stage) == target);
+    let role_of = |stage: &str| match stage {
+        "rollout" | "evaluation" => "target",
+        "judge" => "judge",
+        _ => "optimizer",
+    };
+    for role in ["target", "optimizer", "judge"] {
+        let of_role = state.usage.iter().filter(|(stage, _)| role_of(stage) == role);
         for (at, (stage, usage)) in of_role.enumerate() {
             rows.push((if at == 0 { role } else { "" }, line(&stage.replace('_', " "), usage, Role::Text)));
         }
