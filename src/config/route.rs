@@ -205,6 +205,12 @@ impl Router<'_> {
                 Some(endpoint) if self.own.base_url.is_empty() && self.own.dialect.is_empty() => {
                     self.azure(endpoint)
                 }
+                // The address of a role comes before an endpoint for all roles, but not beside one of its own.
+                Some(_) if !self.own.azure.azure_openai_endpoint.is_empty() => Err(vec![Misrouted::new(
+                    if self.own.base_url.is_empty() { "dialect" } else { "base_url" },
+                    "set together with azure_openai_endpoint of this role",
+                    "keep one of the two; an empty text takes back what another file sets",
+                )]),
                 Some(_) | None => self.server(&[], "openai_compatible"),
             },
             Backend::AzureOpenai => self.azure_only(),

@@ -165,6 +165,15 @@ fn addresses_come_from_the_role_the_backend_or_the_dialect() {
             "model.target.base_url: set together with azure_openai_endpoint",
         ),
         (
+            "target = { model = \"m\", base_url = \"https://s.example/v1\", \
+             azure_openai_endpoint = \"https://r.example\" }\n",
+            "model.target.base_url: set together with azure_openai_endpoint of this role",
+        ),
+        (
+            "target = { model = \"m\", dialect = \"openai\", azure_openai_endpoint = \"https://r.example\" }\n",
+            "model.target.dialect: set together with azure_openai_endpoint of this role",
+        ),
+        (
             "target = { backend = \"openai_chat\", model = \"m\", base_url = \"https://me:pw@s.example/v1\" }\n",
             "model.target.base_url: holds a user name or password",
         ),

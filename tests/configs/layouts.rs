@@ -342,6 +342,22 @@ fn variables_that_skillopt_reads_are_taken_over_and_keys_only_by_name() {
     assert!(!text.contains("never-to-be-written"), "{text}");
 
     let text = import_with(
+        "model: {optimizer_backend: azure_openai, optimizer: big, target: small}\noptimizer: {learning_rte: 3}\n",
+        &[
+            ("AZURE_OPENAI_ENDPOINT", "https://shared.openai.azure.com"),
+            ("OPTIMIZER_AZURE_OPENAI_ENDPOINT", "https://big.openai.azure.com"),
+            ("OPTIMIZER_AZURE_OPENAI_API_KEY", "never-to-be-written-1"),
+        ],
+    );
+    for expected in [
+        "azure_openai_endpoint = \"https://big.openai.azure.com\"",
+        "api_key_env = \"OPTIMIZER_AZURE_OPENAI_API_KEY\"",
+        "optimizer.learning_rte (c.yaml:2): SkillOpt never reads it; did you mean optimizer.learning_rate?",
+    ] {
+        assert!(text.contains(expected), "{expected} is not in:\n{text}");
+    }
+
+    let text = import_with(
         "model: {backend: openai_compatible, target: small}\n",
         &[
             ("OPENAI_COMPATIBLE_BASE_URL", "https://me:hush@server.example/v1"),

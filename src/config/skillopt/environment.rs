@@ -73,6 +73,8 @@ fn of_backend<'t>(table: &'t [(Backend, &'t str)], backend: Backend) -> impl Ite
 impl Translation {
     /// Takes in what the variables say about a role and its file does not.
     pub fn take_variables(&mut self, env: Environment<'_>, role: &str, backend: Backend) {
+        // To SkillOpt both are one backend.
+        let backend = if backend == Backend::AzureOpenai { Backend::OpenaiChat } else { backend };
         for (_, variable, field) in VALUES.iter().filter(|(of, _, _)| *of == backend) {
             if let Some((name, value, is_own)) = find(env, role, variable) {
                 let shared = format!("model.{field}");

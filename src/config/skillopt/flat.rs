@@ -5,6 +5,8 @@ use indexmap::IndexMap;
 use super::layers::{Dropped, Merged, section_of};
 use super::names;
 use super::node::{Entry, Node};
+use crate::config::keys;
+use crate::config::nearest::nearest;
 
 /// One setting under its flat name, with the name it was written under.
 #[derive(Clone, Debug)]
@@ -43,7 +45,9 @@ impl Merged {
                     Some(name) => take(name, written, entry),
                     None if entry.node.is_blank() => {}
                     None => {
-                        let why = "SkillOpt never reads it".to_owned();
+                        let meant = nearest(key, keys_of(section))
+                            .map(|key| format!("; did you mean {section}.{key}?"));
+                        let why = format!("SkillOpt never reads it{}", meant.unwrap_or_default());
                         dropped.push(Dropped { name: written, place: entry.place.clone(), why });
                     }
                 }
@@ -51,4 +55,9 @@ impl Merged {
         }
         (flat, dropped)
     }
+}
+
+/// Keys of a section, as planish writes them.
+fn keys_of(section: &str) -> impl Iterator<Item = &'static str> {
+    keys::keys().filter_map(move |key| key.path.strip_prefix(section)?.strip_prefix('.'))
 }
