@@ -284,7 +284,8 @@ fn tariff(config: &Config, role: Role, prices: &Prices) -> Option<Tariff> {
     if free || !config.model.replay_from.is_empty() {
         return Some(Tariff::FREE);
     }
-    prices.tariff(&of_role.model)
+    let route = config.model.route(role).ok()?;
+    prices.tariff(route.model())
 }
 
 /// Renders the first prompt of training items with the seed skill, asking nobody.

@@ -21,6 +21,18 @@ pub enum Route {
     Handoff,
 }
 
+impl Route {
+    /// Name of the model that is asked; "" where there is none to name.
+    pub fn model(&self) -> &str {
+        match self {
+            Route::Server(server) => &server.model,
+            Route::Azure(azure) => &azure.deployment,
+            Route::Program(program) => &program.model,
+            Route::Local | Route::EditSearch | Route::Handoff => "",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
     pub dialect: DialectChoice,

@@ -30,7 +30,7 @@ fn is_zero(number: &u64) -> bool {
 
 impl Usage {
     pub fn tokens(&self) -> u64 {
-        self.prompt_tokens + self.completion_tokens
+        self.prompt_tokens.saturating_add(self.completion_tokens)
     }
 
     /// US dollars.
@@ -39,14 +39,34 @@ impl Usage {
     }
 }
 
+/// Numbers come from servers: a sum that is too large stays the largest.
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.calls += other.calls;
-        self.prompt_tokens += other.prompt_tokens;
-        self.completion_tokens += other.completion_tokens;
-        self.cached_tokens += other.cached_tokens;
-        self.reasoning_tokens += other.reasoning_tokens;
-        self.cache_write_tokens += other.cache_write_tokens;
-        self.nanodollars += other.nanodollars;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.prompt_tokens = self.prompt_tokens.saturating_add(other.prompt_tokens);
+        self.completion_tokens = self.completion_tokens.saturating_add(other.completion_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
+        self.nanodollars = self.nanodollars.saturating_add(other.nanodollars);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absurd_numbers_never_wrap_around_a_cap() {
+        let absurd = Usage {
+            prompt_tokens: u64::MAX,
+            completion_tokens: 1,
+            nanodollars: u64::MAX,
+            ..Usage::default()
+        };
+        let mut sum =
+            Usage { calls: 1, prompt_tokens: 2, completion_tokens: 3, nanodollars: 4, ..Usage::default() };
+        sum += absurd;
+        assert_eq!((sum.tokens(), sum.nanodollars), (u64::MAX, u64::MAX));
     }
 }

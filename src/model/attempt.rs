@@ -89,7 +89,8 @@ pub enum FaultKind {
     Learned,
     /// The key is missing, wrong or not allowed: every other call would fail as well.
     Authentication,
-    /// It cannot be called at all as things are: a program that is missing, too old or wrongly set up.
+    /// It cannot be called at all as things are: an account without credit, a program that is missing, too old or
+    /// wrongly set up.
     Unusable,
     /// The same request would be refused again. 200: an answer that is no reply.
     Refused { status: u16 },

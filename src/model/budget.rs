@@ -224,11 +224,13 @@ impl Book {
         }
         let (spent, held) = (&self.spent, &self.held);
         let stage = &purpose.stage;
-        let passes = |limit: u64, spent: u64, held: u64, most: u64| limit > 0 && spent + held + most > limit;
+        let passes = |limit: u64, spent: u64, held: u64, most: u64| {
+            limit > 0 && spent.saturating_add(held).saturating_add(most) > limit
+        };
         if passes(limits.max_calls, spent.calls, held.calls, most.calls) {
             return Some(format!(
                 "{} calls used, budget.max_calls = {}; raise it and resume",
-                spent.calls + held.calls,
+                spent.calls.saturating_add(held.calls),
                 limits.max_calls
             ));
         }

@@ -271,6 +271,7 @@ impl HttpEndpoint {
             model: &settings.model,
             body: sent,
             rung,
+            token_field: settings.dialect.token_field,
             by_hand: &by_hand,
             thinking_asked: settings.thinking != ThinkingMode::ServerDefault,
         };

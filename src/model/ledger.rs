@@ -137,7 +137,12 @@ impl Ledger {
         let failed = |why: String| LedgerError::Io { file: self.path.clone(), why };
         let mut json = serde_json::to_vec(line).map_err(|error| failed(error.to_string()))?;
         json.push(b'\n');
-        self.file.write_all(&json).map_err(|error| failed(error.to_string()))
+        let before = self.file.metadata().map_err(|error| failed(error.to_string()))?.len();
+        self.file.write_all(&json).map_err(|error| {
+            // Half a line on a full disk would make the whole book unreadable.
+            let _ = self.file.set_len(before);
+            failed(error.to_string())
+        })
     }
 }
 

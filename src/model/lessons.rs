@@ -91,6 +91,8 @@ pub(super) struct Refusal<'a> {
     pub(super) model: &'a str,
     pub(super) body: &'a Map<String, Value>,
     pub(super) rung: Option<Rung>,
+    /// What the dialect calls the most tokens of a reply, before any lesson.
+    pub(super) token_field: TokenField,
     /// Fields that somebody configured by hand.
     pub(super) by_hand: &'a [&'a str],
     /// Whether thinking was switched on or off by hand.
@@ -193,7 +195,8 @@ impl Lessons {
             .into_iter()
             .find(|field| field.name() == top)
         {
-            if self.of(host, model).swapped && refusal.body.contains_key(field.name()) {
+            // Calls under way when the first was refused sent the dialect's own field too: they learn the same.
+            if field != refusal.token_field {
                 return Taught::Needed(format!(
                     "{host} takes neither `max_tokens` nor `max_completion_tokens`"
                 ));

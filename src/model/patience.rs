@@ -238,7 +238,10 @@ impl Patient {
                     | FaultKind::Unusable
                     | FaultKind::Refused { .. } => Outcome::Other,
                 });
-                let used = fault.used.as_deref().map(|used| self.tariff.priced(Usage { calls: 1, ..*used }));
+                let used = fault
+                    .used
+                    .as_deref()
+                    .map(|used| self.tariff.priced(Usage { calls: used.calls.max(1), ..*used }));
                 reservation.unanswered(used);
                 Ok(Err(fault))
             }
@@ -282,12 +285,12 @@ fn likely(request: &ChatRequest, most: &Usage) -> u64 {
 fn counted(request: &ChatRequest, reply: &ChatReply) -> Usage {
     match reply.usage.tokens() {
         0 => Usage {
-            calls: 1,
+            calls: reply.usage.calls.max(1),
             prompt_tokens: request.prompt.text_bytes().div_ceil(4) as u64,
             completion_tokens: reply.text.len().div_ceil(4) as u64,
             ..reply.usage
         },
-        _ => Usage { calls: 1, ..reply.usage },
+        _ => Usage { calls: reply.usage.calls.max(1), ..reply.usage },
     }
 }
 

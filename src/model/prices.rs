@@ -26,7 +26,7 @@ impl Tariff {
 
     /// Billionths of a US dollar, rounded up.
     pub fn cost(&self, usage: &Usage) -> u64 {
-        let special = usage.cached_tokens + usage.cache_write_tokens;
+        let special = usage.cached_tokens.saturating_add(usage.cache_write_tokens);
         let parts = [
             (usage.prompt_tokens.saturating_sub(special), self.input),
             (usage.cached_tokens, self.cached),

@@ -142,10 +142,11 @@ fn parse(data: &str) -> Result<Value, Fault> {
     serde_json::from_str(data).map_err(|error| Fault::temporary(format!("the reply is malformed: {error}")))
 }
 
-/// An error where an answer was promised.
+/// An error where an answer was promised. It may come after half a reply, which is billed.
 fn judge(error: &ServerError, headers: &HeaderMap) -> Fault {
     let ServerError(body) = error;
-    judge_answer(status_in_error(body), headers, body.to_string().as_bytes(), SystemTime::now())
+    let fault = judge_answer(status_in_error(body), headers, body.to_string().as_bytes(), SystemTime::now());
+    Fault { used: None, ..fault }
 }
 
 fn too_large() -> Fault {

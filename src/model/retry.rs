@@ -12,14 +12,11 @@ use crate::domain::fingerprint;
 const RETRYABLE: [u16; 9] = [408, 409, 425, 429, 500, 502, 503, 504, 529];
 
 /// Error codes that no attempt cures, whatever the status.
-const HOPELESS: [&str; 6] = [
-    "insufficient_quota",
-    "QUOTA_EXCEEDED",
-    "credit_balance_exhausted",
-    "enforced_spend_limit_reached",
-    "content_filter",
-    "context_length_exceeded",
-];
+const HOPELESS: [&str; 2] = ["content_filter", "context_length_exceeded"];
+
+/// Error codes of an account that may not spend more: every other call would fail as well.
+const NO_CREDIT: [&str; 4] =
+    ["insufficient_quota", "QUOTA_EXCEEDED", "credit_balance_exhausted", "enforced_spend_limit_reached"];
 
 /// Error codes of a login that failed, whatever the status.
 const BAD_KEY: [&str; 3] = ["invalid_api_key", "API_KEY_INVALID", "authentication_error"];
@@ -84,6 +81,11 @@ fn judge(status: u16, headers: &HeaderMap, error: ErrorBody, now: SystemTime) ->
     }
     if matches!(status, 401 | 403) || has(&BAD_KEY) {
         return Fault::new(FaultKind::Authentication, message);
+    }
+    if status == 402 || has(&NO_CREDIT) {
+        let message =
+            format!("status {status}: {message}; the account has no credit left: top it up, then resume");
+        return Fault::new(FaultKind::Unusable, message);
     }
     let hopeless = has(&HOPELESS);
     let retry = match header(headers, "x-should-retry") {
@@ -161,7 +163,7 @@ mod tests {
             };
             assert_eq!(judged(status, &[], "{}").kind, want, "{status}");
         }
-        for status in [300, 400, 402, 404, 413, 422, 501] {
+        for status in [300, 400, 404, 413, 422, 501] {
             assert_eq!(judged(status, &[], "{}").kind, FaultKind::Refused { status });
         }
         for status in [401, 403] {
@@ -177,6 +179,11 @@ mod tests {
             let fault = judged(429, &[("x-should-retry", "true")], &body);
             assert_eq!(fault, Fault::refused(429, "m").unbilled());
         }
+        for code in NO_CREDIT {
+            let body = format!(r#"{{"error":{{"message":"m","code":"{code}"}}}}"#);
+            assert_eq!(judged(429, &[("x-should-retry", "true")], &body).kind, FaultKind::Unusable);
+        }
+        assert_eq!(judged(402, &[], "{}").kind, FaultKind::Unusable);
         let kind = |status, should: &str| judged(status, &[("x-should-retry", should)], "").kind;
         assert_eq!(kind(500, "false"), FaultKind::Refused { status: 500 });
         assert_eq!(kind(400, "true"), FaultKind::Temporary { wait: None });
@@ -208,6 +215,6 @@ mod tests {
         let body = r#"{"error":{"message":"m","code":403,"metadata":{"flagged_input":"x"}}}"#;
         assert_eq!(judged(403, &[], body), Fault::refused(403, "m").unbilled());
         let body = r#"{"error":{"message":"m","details":{"error_code":"enforced_spend_limit_reached"}}}"#;
-        assert_eq!(judged(429, &[], body), Fault::refused(429, "m").unbilled());
+        assert_eq!(judged(429, &[], body).kind, FaultKind::Unusable);
     }
 }

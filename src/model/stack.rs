@@ -308,7 +308,7 @@ impl<'a> StackParts<'a> {
         commons: &Commons<'_>,
     ) -> Result<Arc<dyn ChatModel>, SetupError> {
         let config = self.config.role(role);
-        let tariff = self.budget.tariff(&config.model);
+        let tariff = self.budget.tariff(self.route(role)?.model());
         let tariff = tariff.map_err(|why| SetupError::NoPrice { role: role.name(), why })?;
         let limiter = commons.limiters.of(&endpoint.account(), config.max_concurrency);
         let breaker = commons.breakers.of(endpoint.host());

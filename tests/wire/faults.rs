@@ -147,16 +147,19 @@ async fn authentication_fails_at_once_and_names_the_variable() {
 async fn hopeless_calls_are_not_repeated() {
     for answer in [
         status(400, &[]),
-        status(402, &[]),
         status(422, &[]),
         status(500, &[("x-should-retry", "false")]),
-        coded(429, "insufficient_quota", "spent"),
         coded(400, "context_length_exceeded", "long"),
     ] {
         let (error, count) = error_of(answer).await;
         assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
         assert_eq!(count, 1);
         assert!(!error.ends_run());
+    }
+    for answer in [status(402, &[]), coded(429, "insufficient_quota", "spent")] {
+        let (error, count) = error_of(answer).await;
+        assert_eq!(count, 1);
+        assert!(error.ends_run() && error.to_string().contains("no credit left: top it up"), "{error}");
     }
     let server = sequence([status(400, &[("x-should-retry", "true")]), "fine".into()]).await;
     assert!(model(settings(&server)).chat(&chat("x"), &deaf()).await.is_ok());

@@ -21,6 +21,8 @@ enum Becomes {
     Refused(u16),
     /// The same, whatever status the vendor gives it.
     Hopeless,
+    /// The end of the run: the account may not spend more.
+    NoCredit,
     Authentication,
 }
 
@@ -58,7 +60,8 @@ fn rows(api: Api) -> Vec<Row> {
     for code in [408, 409, 425, 429, 500, 502, 503, 504, 529] {
         rows.push(row(status(code), Becomes::Retry(None), "so it is"));
     }
-    for code in [400, 402, 404, 413, 422] {
+    rows.push(row(status(402), Becomes::NoCredit, "so it is"));
+    for code in [400, 404, 413, 422] {
         rows.push(row(status(code), Becomes::Refused(code), "so it is"));
     }
     for code in [401, 403] {
@@ -73,12 +76,12 @@ fn rows(api: Api) -> Vec<Row> {
         row(with(503, "retry-after", "3"), Becomes::Retry(Some(3000)), "503"),
         row(with(500, "x-should-retry", "false"), Becomes::Refused(500), "scripted fault"),
         row(with(400, "x-should-retry", "true"), Becomes::Retry(None), "400"),
-        row(coded(429, "insufficient_quota"), Becomes::Refused(429), "so it is"),
-        row(coded(429, "credit_balance_exhausted"), Becomes::Refused(429), "so it is"),
-        row(coded(429, "enforced_spend_limit_reached"), Becomes::Refused(429), "so it is"),
+        row(coded(429, "insufficient_quota"), Becomes::NoCredit, "so it is"),
+        row(coded(429, "credit_balance_exhausted"), Becomes::NoCredit, "so it is"),
+        row(coded(429, "enforced_spend_limit_reached"), Becomes::NoCredit, "so it is"),
         row(coded(400, "context_length_exceeded"), Becomes::Refused(400), "so it is"),
         row(coded(400, "content_filter"), Becomes::Refused(400), "so it is"),
-        row(json!({"fault": "spend_limit"}), Becomes::Hopeless, ""),
+        row(json!({"fault": "spend_limit"}), Becomes::NoCredit, ""),
         row(json!({"fault": "content_filter"}), Becomes::Hopeless, ""),
         row(json!({"fault": "context_length"}), Becomes::Hopeless, ""),
         row(json!({"fault": "stall"}), Becomes::Retry(None), "silence of 0.2 s inside the reply"),
@@ -181,6 +184,10 @@ fn check(row: &Row, ends: &Ends, what: &str) {
         }
         (Becomes::Hopeless, Ends::Error(error @ ModelError::Refused { .. })) => {
             assert!(!error.ends_run(), "{what}");
+        }
+        (Becomes::NoCredit, Ends::Error(error @ ModelError::Unusable { .. })) => {
+            assert!(error.ends_run(), "{what}");
+            says(&error.to_string());
         }
         (Becomes::Authentication, Ends::Error(error @ ModelError::Authentication { .. })) => {
             assert!(error.ends_run(), "{what}");

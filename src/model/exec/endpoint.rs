@@ -220,7 +220,9 @@ fn reply(trace: Trace, rung: Option<Rung>, took: Duration) -> Result<ChatReply, 
             (FaultKind::Refused { status: 200 }, message)
         }
     };
-    Err(Fault { kind, message, used: Some(Box::new(trace.usage)) })
+    // Most programs tell only at their end what they used; where nothing was told, the job counts at its most.
+    let told = trace.usage.tokens() > 0 || kind == FaultKind::Authentication;
+    Err(Fault { kind, message, used: told.then(|| Box::new(trace.usage)) })
 }
 
 fn fault(error: ExecError) -> Fault {

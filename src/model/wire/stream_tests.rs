@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
+use crate::model::TokenField;
 use crate::model::dialects::Dialects;
 use crate::model::error_body::{ErrorBody, status_in_error};
 use crate::model::lessons::{Lessons, Refusal};
@@ -184,7 +185,7 @@ proptest! {
             let _ = status_in_error(event);
             let body = event.as_object().cloned().unwrap_or_default();
             let refusal =
-                Refusal { host: "h", model: "m", body: &body, rung: None, by_hand: &[], thinking_asked: false };
+                Refusal { host: "h", model: "m", body: &body, rung: None, token_field: TokenField::MaxTokens, by_hand: &[], thinking_asked: false };
             let _ = Lessons::default().learn(&refusal, &error);
         }
     }
