@@ -8,11 +8,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::journal::{Journal, JournalError};
 use super::steering::{Cancelled, Steering};
 use crate::domain::Author;
-use crate::event::{BREAKER_OPEN, Command, Event, LogLevel};
+use crate::event::{BREAKER, BREAKER_OPEN, Command, Event, LogLevel};
 use crate::model::{Breakers, Opened};
-
-/// Who pauses the run.
-const AUTHOR: &str = "circuit breaker";
 
 /// Attends to the breakers until dropped.
 pub fn attend(
@@ -37,7 +34,7 @@ async fn run(breakers: &Breakers, steering: &Steering, journal: &Journal) -> Res
         };
         let Some(outage) = outage else { continue };
         // Where a person has paused or cancelled the run already, their word stands.
-        steering.steer(Command::Pause, Author(AUTHOR.into()), None).await?;
+        steering.steer(Command::Pause, Author(BREAKER.into()), None).await?;
         journal.outside(|state| {
             let name = state.info.as_ref().map_or("RUN", |info| &info.name);
             let (code, message) = (BREAKER_OPEN.to_owned(), words(&outage, name));

@@ -32,6 +32,8 @@ pub struct RunPlan {
 
 /// Code of the alert that a host is down and the run paused.
 pub const BREAKER_OPEN: &str = "breaker_open";
+/// Who pauses the run then.
+pub const BREAKER: &str = "circuit breaker";
 
 /// How the optimizer ranked the merged proposals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ mod wire;
 
 pub use codec::{FORMAT_VERSION, Record, Tail, decode_line, encode_line, scan, scan_after};
 pub use interventions::{Overruling, OverrulingOutcome, Retune, at_a_boundary};
-pub use kind::{BREAKER_OPEN, EndStatus, Event, LogLevel, Ranking, RejectedEdit, RunPlan};
+pub use kind::{BREAKER, BREAKER_OPEN, EndStatus, Event, LogLevel, Ranking, RejectedEdit, RunPlan};
 pub use measurement::{EvalPurpose, ItemResult, LastOutcome, TestOutcome};
 pub use rescore::Rescore;
 pub use state::{

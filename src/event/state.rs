@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    EndStatus, EvalPurpose, ItemResult, LogLevel, Overruling, Ranking, RejectedEdit, Retune, RunPlan,
-    TestOutcome,
+    BREAKER, BREAKER_OPEN, EndStatus, EvalPurpose, ItemResult, LogLevel, Overruling, Ranking, RejectedEdit,
+    Retune, RunPlan, TestOutcome,
 };
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditOp, EditReport, EpochStage, FailureNote, GateDecision,
@@ -313,6 +313,13 @@ impl RunState {
     /// Unix milliseconds of the last event that tells of progress; of the last one where none is known.
     pub fn last_progress(&self) -> u64 {
         if self.progress_at == 0 { self.updated_at } else { self.progress_at }
+    }
+
+    /// Why the run is paused, if a host that is down did it.
+    pub fn outage(&self) -> Option<&str> {
+        let RunStatus::Paused { by } = &self.status else { return None };
+        let alert = self.logs.iter().rev().find(|line| line.code.as_deref() == Some(BREAKER_OPEN))?;
+        (by.0 == BREAKER).then_some(&alert.message)
     }
 
     /// The review that waits for a decision.

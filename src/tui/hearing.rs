@@ -11,7 +11,7 @@ use super::news::shown_in;
 use super::theme::Role;
 use crate::client::ClientEvent;
 use crate::domain::ReviewMode;
-use crate::event::{Event, HostLine, Live, Record, RunStatus};
+use crate::event::{BREAKER_OPEN, Event, HostLine, Live, Record, RunStatus};
 use crate::telemetry::Board;
 
 /// Without a key for this long the screen may follow the run to another pane by itself.
@@ -149,7 +149,7 @@ impl App {
         if self.ended() {
             self.focus(Pane::Gate);
         }
-        Vec::new()
+        if self.state.outage().is_some() { self.call() } else { Vec::new() }
     }
 
     /// Shows what just became important, unless somebody is at work elsewhere.
@@ -179,6 +179,8 @@ impl App {
                     self.arrangement.focus = Pane::Gate;
                 }
             }
+            // The run stands still until somebody answers.
+            Event::Alert { code, .. } if code == BREAKER_OPEN => return self.call(),
             Event::RunFinished { .. } if idle => {
                 self.stage = None;
                 self.focus(Pane::Gate);

@@ -141,6 +141,13 @@ fn hints(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         canvas.line(inner, &[span(Role::Bad, format!("‼ {first}"))]);
         return;
     }
+    if let Some(why) = app.state.outage() {
+        let resume = hint_spans(app, &[Action::Global(GlobalAction::Pause)]);
+        let room = inner.width.saturating_sub(spans_width(&resume) as u16 + 2);
+        canvas.line(Rect { width: room, ..inner }, &[span(Role::Bad, format!("‼ {why}"))]);
+        canvas.line_right(inner, &resume);
+        return;
+    }
     let always = hint_spans(app, Scope::Global.hints());
     let reserved = spans_width(&always) as u16;
     let room = inner.width.saturating_sub(reserved + 2);

@@ -26,7 +26,9 @@ mod transcript;
 
 use client::{app, control, hear, key, played, press, text, welcome};
 use planish::domain::{Author, Decision, EditOp, ReviewClose, Skill, TimeoutPolicy};
-use planish::event::{AckResult, ClientLine, Command, EndStatus, Event, HostLine, Record};
+use planish::event::{
+    AckResult, BREAKER, BREAKER_OPEN, ClientLine, Command, EndStatus, Event, HostLine, LogLevel, Record,
+};
 use planish::tui::{
     Anchor, App, ClientEvent, Dirty, EditPurpose, Effect, Identity, Link, Msg, Overlay, Pane,
 };
@@ -96,6 +98,23 @@ fn the_first_record_and_the_end_of_the_history_are_drawn_at_once() {
     }
     next_event(&mut app, Event::Paused { by: fixture::ann() });
     assert_eq!(app.take_dirty(), Dirty::Data);
+}
+
+#[test]
+fn a_pause_by_the_circuit_breaker_says_why_until_it_ends() {
+    let why = "127.0.0.1 gave no reply to 3 calls in a row";
+    for size in [(80, 24), SIZE] {
+        let mut app = played(size, &fixture::rolling());
+        next_event(&mut app, Event::Paused { by: Author(BREAKER.into()) });
+        let (code, message) = (BREAKER_OPEN.into(), format!("{why} (the last: cannot connect)"));
+        let rung = next_event(&mut app, Event::Alert { level: LogLevel::Error, code, message });
+        assert_eq!(rung, [Effect::Bell]);
+        app.update(Msg::Tick(app.now + 60_000));
+        let last = text(&app).lines().last().unwrap().to_owned();
+        assert!(last.contains(why) && last.contains("p resume"), "{last}");
+        next_event(&mut app, Event::Resumed { by: fixture::ann() });
+        assert!(!text(&app).contains(why));
+    }
 }
 
 #[test]

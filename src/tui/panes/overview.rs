@@ -262,6 +262,7 @@ fn models(app: &App, info: &RunInfo) -> Vec<(&'static str, Vec<Span>)> {
     let mut rows = vec![
         ("target", vec![text(plan.target.as_str())]),
         ("optimizer", vec![text(plan.optimizer.as_str())]),
+        ("judge", vec![text(plan.judge.as_str())]),
         (
             "data",
             vec![
@@ -273,6 +274,7 @@ fn models(app: &App, info: &RunInfo) -> Vec<(&'static str, Vec<Span>)> {
             ],
         ),
     ];
+    rows.retain(|(name, _)| *name != "judge" || !plan.judge.is_empty());
     if let Some((rate, note)) = app.live.rate(app.ended()) {
         rows.push(("speed", vec![text(format!("{rate:.1} tok/s")), dim(format!(" {note}"))]));
     }
