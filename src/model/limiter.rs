@@ -10,9 +10,6 @@ use tokio::time::Instant;
 
 use super::rates::{Allowance, RateHint};
 
-/// Calls at once before anything is known of a server.
-const FIRST: usize = 8;
-
 /// The limiters of a run, by account.
 #[derive(Default)]
 pub struct Limiters(Mutex<HashMap<String, Arc<Limiter>>>);
@@ -26,8 +23,8 @@ pub struct Limiter {
 }
 
 struct State {
-    /// Calls at once, at present.
-    limit: usize,
+    /// Calls at once, at present; `None`: as many as are asked, until the server has too many.
+    limit: Option<usize>,
     /// The same at most; `None`: not configured.
     ceiling: Option<usize>,
     in_flight: usize,
@@ -83,7 +80,7 @@ impl Limiter {
     pub fn new(most: u32) -> Self {
         let ceiling = (most > 0).then_some(most as usize);
         let state = State {
-            limit: ceiling.unwrap_or(FIRST),
+            limit: ceiling,
             ceiling,
             in_flight: 0,
             successes: 0,
@@ -98,8 +95,9 @@ impl Limiter {
     /// Another role calls here too.
     fn widen(&self, most: u32) {
         let mut state = self.state();
-        state.ceiling = state.ceiling.filter(|_| most > 0).map(|ceiling| ceiling + most as usize);
-        state.limit += if most > 0 { most as usize } else { 0 };
+        let widened = |places: usize| (most > 0).then_some(places + most as usize);
+        state.ceiling = state.ceiling.and_then(widened);
+        state.limit = state.limit.and_then(widened);
     }
 
     /// Waits until a call of about so many tokens may be sent.
@@ -128,8 +126,8 @@ impl Limiter {
         state.tokens = hint.tokens.map(|allowance| Bucket::new(&allowance, now)).or(state.tokens);
     }
 
-    /// Calls at once, at present.
-    pub fn limit(&self) -> usize {
+    /// Calls at once, at present; `None`: as many as are asked.
+    pub fn limit(&self) -> Option<usize> {
         self.state().limit
     }
 
@@ -141,7 +139,7 @@ impl Limiter {
             Outcome::Overloaded(silence) => {
                 // What was sent before the last cut tells nothing of the limit after it.
                 if state.cut_at.is_none_or(|cut| begun >= cut) {
-                    state.limit = (state.limit / 2).max(1);
+                    state.limit = Some((state.limit.unwrap_or(state.in_flight) / 2).max(1));
                     state.successes = 0;
                     state.cut_at = Some(now);
                 }
@@ -163,7 +161,7 @@ impl Limiter {
 impl State {
     /// `Err`: until when to wait, or until something changes.
     fn enter(&mut self, tokens: u64, now: Instant) -> Result<(), Option<Instant>> {
-        if self.in_flight >= self.limit {
+        if self.limit.is_some_and(|limit| self.in_flight >= limit) {
             return Err(None);
         }
         let silent = self.silent_until.filter(|until| *until > now);
@@ -183,12 +181,13 @@ impl State {
 
     /// One more place after as many successes as there are places; only where they are all in use.
     fn grow(&mut self) {
-        if self.in_flight < self.limit || self.ceiling.is_some_and(|ceiling| self.limit >= ceiling) {
+        let Some(limit) = self.limit else { return };
+        if self.in_flight < limit || self.ceiling.is_some_and(|ceiling| limit >= ceiling) {
             return;
         }
         self.successes += 1;
-        if self.successes >= self.limit {
-            self.limit += 1;
+        if self.successes >= limit {
+            self.limit = Some(limit + 1);
             self.successes = 0;
         }
     }
@@ -267,15 +266,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_overloaded_server_halves_once_per_round_and_never_below_one() {
         let limiter = Arc::new(Limiter::new(0));
-        let passes = fill(&limiter).await;
-        assert_eq!(passes.len(), 8);
+        let mut passes = Vec::new();
+        for _ in 0..9 {
+            passes.push(enters(&limiter, 1).await.unwrap());
+        }
+        assert_eq!(limiter.limit(), None, "nobody said how many are too many");
         tokio::time::advance(Duration::from_secs(1)).await;
         passes.into_iter().for_each(|pass| pass.end(Outcome::Overloaded(None)));
-        assert_eq!(limiter.limit(), 4, "one round of calls, one cut");
+        assert_eq!(limiter.limit(), Some(4), "one round of calls, one cut");
         for want in [2, 1, 1] {
             tokio::time::advance(Duration::from_secs(1)).await;
             fill(&limiter).await.into_iter().for_each(|pass| pass.end(Outcome::Overloaded(None)));
-            assert_eq!(limiter.limit(), want);
+            assert_eq!(limiter.limit(), Some(want));
         }
     }
 
@@ -283,17 +285,17 @@ mod tests {
     async fn one_more_place_for_as_many_successes_as_there_are_places_up_to_the_ceiling() {
         let limiter = Arc::new(Limiter::new(3));
         fill(&limiter).await.remove(0).end(Outcome::Overloaded(None));
-        assert_eq!(limiter.limit(), 1);
+        assert_eq!(limiter.limit(), Some(1));
         let success = async || enters(&limiter, 1).await.unwrap().end(Outcome::Answered);
         success().await;
-        assert_eq!(limiter.limit(), 2);
+        assert_eq!(limiter.limit(), Some(2));
         success().await;
         success().await;
-        assert_eq!(limiter.limit(), 2, "the second place is not in use");
+        assert_eq!(limiter.limit(), Some(2), "the second place is not in use");
         for _ in 0..9 {
             fill(&limiter).await.into_iter().for_each(|pass| pass.end(Outcome::Answered));
         }
-        assert_eq!(limiter.limit(), 3);
+        assert_eq!(limiter.limit(), Some(3));
     }
 
     #[tokio::test(start_paused = true)]
