@@ -255,7 +255,7 @@ impl Site {
         let store = self.store();
         let receipt_path = self.receipt(name.as_str());
         let own = Client::ALL.map(|client| store.join(client.name()));
-        for path in own.iter().chain([&receipt_path]) {
+        for path in own.iter().chain([&receipt_path, &store.join(moves::LOCK)]) {
             if let Some(link) = first_link(&self.base, path)? {
                 return Err(InstallError::Refused(vec![Refusal::OwnLink { path: link }]));
             }

@@ -218,10 +218,10 @@ fn links_are_refused_and_never_followed() {
         }
     }
     assert_eq!(text_at(&elsewhere.path().join("cities")), "X", "what the links lead to is untouched");
-    for link in [".planish", ".planish/skills", ".planish/skills/claude", ".planish/skills/cities.json"] {
-        let store = Place::new();
-        fs::create_dir_all(store.path(link).parent().unwrap()).unwrap();
-        symlink(elsewhere.path(), store.path(link)).unwrap();
+    for inside in ["", "/skills", "/skills/claude", "/skills/cities.json", "/skills/.lock"] {
+        let (store, link) = (Place::new(), format!(".planish{inside}"));
+        fs::create_dir_all(store.path(&link).parent().unwrap()).unwrap();
+        symlink(elsewhere.path(), store.path(&link)).unwrap();
         let told = store.install("A", true).unwrap_err().to_string();
         assert!(
             told.contains(&format!("{link} is a symbolic link, which is not followed; remove it")),

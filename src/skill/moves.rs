@@ -3,9 +3,10 @@
 //! that order; must not decide what is done.
 
 use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::install::{InstallError, Site, Step};
@@ -13,6 +14,9 @@ use super::package::Package;
 use super::receipt::{Holder, Pending, Receipt, Standing, Target};
 use super::tree;
 use crate::store::{StoreError, sync_folder};
+
+/// In the store: held by the planish that changes skills.
+pub(super) const LOCK: &str = ".lock";
 
 #[derive(Default)]
 pub(super) struct Plan {
@@ -63,11 +67,13 @@ fn outgoing_name(name: &str) -> String {
 /// Keeps other planishes away as long as it lives.
 pub(super) fn lock(store: &Path, base: &Path) -> Result<File, InstallError> {
     fs::create_dir_all(store).map_err(StoreError::io("create", store))?;
-    let path = store.join(".lock");
+    let path = store.join(LOCK);
     let file = File::options()
         .create(true)
         .truncate(false)
         .write(true)
+        // The site may have come from others: neither a link nor a pipe of theirs is to be opened.
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
         .open(&path)
         .map_err(StoreError::io("write", &path))?;
     match file.try_lock() {
@@ -257,4 +263,18 @@ fn sync_both(one: &Path, other: &Path) -> Result<(), InstallError> {
         sync_folder(folder)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_that_takes_the_place_of_the_lock_is_not_followed() {
+        let (store, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let target = elsewhere.path().join("made");
+        std::os::unix::fs::symlink(&target, store.path().join(LOCK)).unwrap();
+        assert!(lock(store.path(), store.path()).is_err());
+        assert!(!target.exists());
+    }
 }
