@@ -187,11 +187,6 @@ impl Budget {
         self.seconds_before + self.started.elapsed().as_secs_f64()
     }
 
-    /// Until the cap on wall time; `None`: there is no cap.
-    pub fn time_left(&self) -> Option<Duration> {
-        time_left(&self.book().limits, self.seconds())
-    }
-
     /// Whether `most` fits beside what is spent, with nothing held back for it.
     ///
     /// # Errors
