@@ -1,11 +1,12 @@
 //! Typed configuration: sections (`settings`, `backends`, `benchmarks`), the key registry (`keys`), other spellings of
 //! keys and words (`aliases`), layers with origins (`layer`, `load`), values that follow from others (`derive`, `roles`),
-//! validation (`value`, `rules`), what a resume may change (`change`), the printed reference (`reference`), the import of
+//! validation (`value`, `rules`, `body_fields`), what a resume may change (`change`), the printed reference (`reference`), the import of
 //! SkillOpt's files (`skillopt`). Holds names of secrets, never secrets.
 
 mod aliases;
 mod backends;
 mod benchmarks;
+mod body_fields;
 mod change;
 mod derive;
 mod error;
@@ -36,6 +37,7 @@ pub use backends::{
     Effort, SdkUse, ThinkingMode,
 };
 pub use benchmarks::{Benchmark, BenchmarkConfig};
+pub use body_fields::instead_of;
 pub use change::{ChangedKey, changed_keys, with_changes};
 pub use error::{ConfigError, ConfigErrors, Origin, Place};
 pub use keys::{Effective, Expect, Key, Kind, find as find_key, flatten, keys};

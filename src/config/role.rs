@@ -61,7 +61,7 @@ group! {
         thinking_budget: Option<u32> = None, small(1),
             "Most tokens of thinking, where the server takes such a limit; not set: not sent.";
         extra_body: toml::Table = toml::Table::new(), Kind::Table,
-            "Further fields of every request, as a table; they win over planish's own.";
+            "Further fields of every request, as a table; they win over planish's own, but cannot set the model, the prompt or lengths: those have keys.";
     }
     }
     with azure: AzureOpenai;

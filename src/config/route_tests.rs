@@ -271,4 +271,19 @@ fn further_fields_of_requests_are_tables() {
     assert_eq!(loaded.config.model.target.extra_body["a"]["b"][0].as_integer(), Some(1));
     let told = folder.told(&["model.target.extra_body=5"]);
     assert!(told[0].contains("expected a table, found integer; write a table like"), "{told:?}");
+    for (field, remedy) in [
+        ("max_tokens = 9", "set model.target.max_tokens instead"),
+        ("n = 2", "leave it out"),
+        ("stream = false", "set model.target.stream instead"),
+        ("model = \"other\"", "set model.target.model instead"),
+        ("messages = []", "env.system_template"),
+    ] {
+        let told = folder.told(&[&format!("model.target.extra_body={{ min_p = 0.5, {field} }}")]);
+        let name = field.split(' ').next().unwrap();
+        assert!(told[0].contains("model.target.extra_body: sets `") && told[0].contains(name), "{told:?}");
+        assert!(told[0].contains(remedy), "{told:?}");
+    }
+    let text = format!("{}extra_body = {{ n = 2 }}\n", roles("openai_chat", "openai_chat", "openai_chat"));
+    let told = load(&text).unwrap_err();
+    assert!(told.contains("run.toml line ") || told.contains("run.toml:"), "{told}");
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::benchmarks::SheetMode;
+use super::body_fields::instead_of;
 use super::error::{ConfigError, Origin, Place};
 use super::keys::{self, Expect, Key, Kind, UsedBy};
 use super::layer::{DEMO, Layers};
@@ -91,6 +92,12 @@ impl Rules<'_> {
                     self.refuse(&key(field), problem, remedy);
                 }
             }
+        }
+        let by_hand = own.extra_body.keys().find_map(|field| Some((field, instead_of(field)?)));
+        if let Some((field, instead)) = by_hand {
+            let problem = format!("sets `{field}`, which planish sets itself and budgets count on");
+            let instead = instead.replace("ROLE", name);
+            self.refuse(&key("extra_body"), problem, format!("take it out; {instead} instead"));
         }
         if !own.api_key_env.is_empty() {
             self.variable(&key("api_key_env"), &own.api_key_env);

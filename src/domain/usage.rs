@@ -29,6 +29,17 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Usage {
+    /// A call of which nothing is known but that it was made.
+    pub const ONE_CALL: Self = Self {
+        calls: 1,
+        prompt_tokens: 0,
+        completion_tokens: 0,
+        cached_tokens: 0,
+        reasoning_tokens: 0,
+        cache_write_tokens: 0,
+        nanodollars: 0,
+    };
+
     pub fn tokens(&self) -> u64 {
         self.prompt_tokens.saturating_add(self.completion_tokens)
     }

@@ -6,6 +6,7 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use super::dialect::{Api, Dialect, DialectPatch, ThinkingStyle};
+use crate::config::instead_of;
 
 const BUILT_IN: &str = include_str!("../../assets/dialects.toml");
 const BUILT_IN_NAME: &str = "assets/dialects.toml";
@@ -171,6 +172,12 @@ fn check(row: &Dialect) -> Result<(), (String, &'static str)> {
                 "write texts without line ends, and leave keys to model.ROLE.api_key_env",
             ));
         }
+    }
+    if let Some((field, _)) = row.extra_body.keys().find_map(|field| Some((field, instead_of(field)?))) {
+        return Err((
+            format!("extra_body sets `{field}`, which planish sets itself and budgets count on"),
+            "take it out; the keys of model.ROLE and the templates of env say it",
+        ));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! A person or another program as a model: each prompt becomes a file, and the reply is what appears in the file beside it.
-//! Owns the form of those files; must not retry, and waits as long as it takes.
+//! Owns the form of those files. A call is paid for when its answer is read; must not retry, and waits as long as the
+//! budget of wall time lasts.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use futures_util::future::BoxFuture;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::watch;
 
+use super::budget::Budget;
 use super::lessons::Notice;
 use super::redact::Redactor;
 use super::{ChatModel, LiveSink, ModelError, call_item};
@@ -29,6 +31,7 @@ pub struct Handoff {
     label: String,
     redactor: Arc<Redactor>,
     notice: Notice,
+    budget: Arc<Budget>,
     waiting: AtomicUsize,
     changed: watch::Receiver<()>,
     /// Stops watching when dropped.
@@ -43,6 +46,7 @@ impl Handoff {
         model: &str,
         redactor: Arc<Redactor>,
         notice: Notice,
+        budget: Arc<Budget>,
     ) -> Result<Self, ModelError> {
         std::fs::create_dir_all(&folder).map_err(|error| store_error(&folder, &error))?;
         let (tell, changed) = watch::channel(());
@@ -55,10 +59,22 @@ impl Handoff {
             watcher.watch(&folder, RecursiveMode::NonRecursive).ok().map(|()| watcher)
         });
         let label = if model.is_empty() { "handoff".to_owned() } else { format!("handoff {model}") };
-        Ok(Self { folder, label, redactor, notice, waiting: AtomicUsize::new(0), changed, _watcher: watcher })
+        Ok(Self {
+            folder,
+            label,
+            redactor,
+            notice,
+            budget,
+            waiting: AtomicUsize::new(0),
+            changed,
+            _watcher: watcher,
+        })
     }
 
     async fn answer(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        // Nobody shall work for a run that may not take the answer. While people think nothing is held: others' calls
+        // would wait for it, and a prompt that nobody answered has used nothing.
+        self.budget.allows(request, Usage::ONE_CALL)?;
         let started = Instant::now();
         let fingerprint = request.key(&self.label).fingerprint;
         let prompt = self.folder.join(format!("{fingerprint}{PROMPT}"));
@@ -81,10 +97,10 @@ impl Handoff {
                 }
             }
         };
-        let usage = Usage { calls: 1, ..Usage::default() };
+        self.budget.reserve(request, Usage::ONE_CALL).await?.answered(Usage::ONE_CALL);
         let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let rung = request.asks.output.as_ref().map(|_| Rung::Text);
-        Ok(ChatReply { rung, ..ChatReply::of_text(text.trim(), FinishReason::Stop, usage, ms) })
+        Ok(ChatReply { rung, ..ChatReply::of_text(text.trim(), FinishReason::Stop, Usage::ONE_CALL, ms) })
     }
 
     fn wait_begins(&self) -> Waiting<'_> {
@@ -120,7 +136,11 @@ impl ChatModel for Handoff {
         Box::pin(async move {
             let (path, item) = (request.path.clone(), call_item(&request.path).to_owned());
             live(Live::CallStarted { path, item, attempt: 1 });
-            let result = self.answer(request).await;
+            let result = tokio::select! {
+                biased;
+                result = self.answer(request) => result,
+                stop = self.budget.out_of_time() => Err(stop),
+            };
             let ms = result.as_ref().map_or(0, |reply| reply.ms);
             live(Live::CallFinished { path: request.path.clone(), ok: result.is_ok(), tokens: 0, ms });
             result

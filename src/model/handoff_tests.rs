@@ -1,6 +1,7 @@
 use std::sync::Mutex;
 
 use super::*;
+use crate::config::BudgetConfig;
 use crate::domain::{Asks, Role, Sampling, Speaker};
 
 fn request(item: &str) -> ChatRequest {
@@ -28,11 +29,15 @@ fn request(item: &str) -> ChatRequest {
 }
 
 fn handoff(folder: &Path) -> (Handoff, Arc<Mutex<Vec<String>>>) {
+    paid_by(folder, Budget::new(BudgetConfig::default(), Usage::default(), 0.0))
+}
+
+fn paid_by(folder: &Path, budget: Budget) -> (Handoff, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&heard);
     let redactor = Arc::new(Redactor::new(["secret-0001".to_owned()]));
     let notice: Notice = Arc::new(move |text| told.lock().unwrap().push(text));
-    (Handoff::new(folder.join("handoff"), "ann", redactor, notice).unwrap(), heard)
+    (Handoff::new(folder.join("handoff"), "ann", redactor, notice, Arc::new(budget)).unwrap(), heard)
 }
 
 /// Puts an answer where the prompt asks for it, as people do: first an empty file.
@@ -94,4 +99,59 @@ async fn what_cannot_be_an_answer_ends_the_run_with_the_file() {
     let live: LiveSink = Arc::new(|_| ());
     let error = model.chat(&request, &live).await.unwrap_err();
     assert!(error.ends_run() && error.to_string().contains(&name), "{error}");
+}
+
+/// Polls a call until its prompt lies there, then drops it.
+async fn given_up(model: &Handoff, request: &ChatRequest) {
+    let live: LiveSink = Arc::new(|_| ());
+    let mut call = model.chat(request, &live);
+    while unanswered(&model.folder) == 0 {
+        assert!(futures_util::poll!(&mut call).is_pending());
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_waits_holds_and_costs_nothing_until_it_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = BudgetConfig { max_calls: 1, max_tokens: 1, ..BudgetConfig::default() };
+    let budget = Budget::new(limits, Usage::default(), 0.0);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&told);
+    budget.tell_unanswered(Box::new(move |_, used| sink.lock().unwrap().push(used)));
+    let (model, _) = paid_by(folder.path(), budget);
+    let live: LiveSink = Arc::new(|_| ());
+    let request_a = request("a");
+    given_up(&model, &request_a).await;
+    assert_eq!(model.budget.used(), (Usage::default(), Usage::default()));
+    assert!(told.lock().unwrap().is_empty(), "nothing was sent");
+    let (reply, ()) = tokio::join!(model.chat(&request_a, &live), answer(folder.path(), "Seven."));
+    assert_eq!(reply.unwrap().text, "Seven.");
+    assert_eq!(model.budget.used(), (Usage::ONE_CALL, Usage::default()));
+    // Nobody is asked for what the run may not take.
+    let over = model.chat(&request("b"), &live).await.unwrap_err();
+    assert!(
+        matches!(&over, ModelError::Budget { limit } if limit.contains("budget.max_calls = 1")),
+        "{over}"
+    );
+    assert_eq!(unanswered(&model.folder), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_cap_on_wall_time_ends_the_wait_also_one_that_was_moved() {
+    let folder = tempfile::tempdir().unwrap();
+    let seconds = |max_seconds| BudgetConfig { max_seconds, ..BudgetConfig::default() };
+    let (model, _) = paid_by(folder.path(), Budget::new(seconds(3600), Usage::default(), 0.0));
+    let live: LiveSink = Arc::new(|_| ());
+    let request = request("a");
+    let begun = tokio::time::Instant::now();
+    let shorten = async {
+        tokio::time::advance(Duration::from_secs(5)).await;
+        model.budget.set_limits(seconds(60));
+    };
+    let (stop, ()) = tokio::join!(model.chat(&request, &live), shorten);
+    assert!(matches!(stop, Err(ModelError::Budget { limit }) if limit.contains("budget.max_seconds = 60")));
+    assert!((60..62).contains(&begun.elapsed().as_secs()));
+    assert_eq!(model.budget.used(), (Usage::default(), Usage::default()));
+    assert_eq!(unanswered(&model.folder), 1, "a resumed run finds its answer");
 }

@@ -11,7 +11,7 @@ use secrecy::ExposeSecret;
 use serde_json::{Map, Value};
 
 use super::address::{Address, authorization, header, operation_url};
-use super::attempt::{Endpoint, Fault, FaultKind};
+use super::attempt::{Endpoint, Fault, FaultKind, request_bound};
 use super::dialect::{AuthStyle, Dialect, Paths};
 use super::dials::Dials;
 use super::error_body::ErrorBody;
@@ -27,7 +27,7 @@ use super::verdict::reply;
 use super::wire::{Call, Outgoing, Reader, ThinkingError, ThinkingMode, check_thinking, outgoing};
 use super::{LiveSink, tls};
 use crate::config::Effort;
-use crate::domain::{ChatReply, ChatRequest, Rung, fingerprint};
+use crate::domain::{ChatReply, ChatRequest, Rung, Usage, fingerprint};
 use crate::event::Live;
 
 const REQUEST_ID_HEADERS: [&str; 4] = ["x-request-id", "request-id", "x-ms-request-id", "apim-request-id"];
@@ -327,6 +327,15 @@ impl Endpoint for HttpEndpoint {
 
     fn rates(&self) -> Option<RateHint> {
         self.rates.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What was added by hand may be part of the prompt (tools, a template's words).
+    fn bound(&self, request: &ChatRequest) -> Usage {
+        let added = [&self.settings.dialect.extra_body, &self.settings.extra_body];
+        let added: usize =
+            added.into_iter().flatten().map(|(name, value)| name.len() + value.to_string().len()).sum();
+        let bound = request_bound(request);
+        Usage { prompt_tokens: bound.prompt_tokens + added as u64, ..bound }
     }
 
     fn attempt<'a>(

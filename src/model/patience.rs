@@ -198,6 +198,12 @@ impl Patient {
         let _place = self.quota.place().await;
         let pass = self.limiter.enter(likely).await;
         self.quota.minute(likely).await;
+        let limits = self.dials.get();
+        let longest = limits.total_timeout.min(limits.call_timeout.saturating_sub(progress.spent));
+        if longest.is_zero() {
+            // A lesson costs no retry, and others may have shortened the limit meanwhile.
+            return Ok(Err(Fault::temporary("the call has taken all of its time")));
+        }
         let reservation = self.budget.reserve(request, most).await?;
         progress.attempts += 1;
         live(Live::CallStarted {
@@ -206,10 +212,6 @@ impl Patient {
             attempt: progress.attempts,
         });
         let begun = Instant::now();
-        let limits = self.dials.get();
-        let mut longest = limits.total_timeout.min(limits.call_timeout.saturating_sub(progress.spent));
-        let until_cap = self.budget.time_left();
-        longest = longest.min(until_cap.unwrap_or(Duration::MAX));
         let heard = self.heard(live, lead);
         let outcome = tokio::time::timeout(longest, self.endpoint.attempt(request, &heard)).await;
         let outcome = outcome.unwrap_or_else(|_| {
@@ -311,7 +313,12 @@ impl ChatModel for Patient {
         Box::pin(async move {
             let started = Instant::now();
             let mut progress = Progress { attempts: 0, retries: 0, spent: Duration::ZERO };
-            let result = self.call(request, live, &mut progress).await;
+            let result = tokio::select! {
+                biased;
+                result = self.call(request, live, &mut progress) => result,
+                // Also while it waits for its place or for a host to come back.
+                stop = self.budget.out_of_time() => Err(stop),
+            };
             if progress.attempts == 0 {
                 return result;
             }

@@ -280,8 +280,9 @@ impl<'a> StackParts<'a> {
                 // Beside the recorded calls, in the folder of the run.
                 let folder = self.calls_dir.with_file_name("handoff");
                 let (model, redactor) = (&self.config.role(role).model, Arc::clone(&commons.redactor));
-                let handoff = Handoff::new(folder, model, redactor, Arc::clone(&self.notice));
-                Ok(metered(Arc::new(handoff.map_err(SetupError::Store)?)))
+                let (notice, budget) = (Arc::clone(&self.notice), Arc::clone(&self.budget));
+                let handoff = Handoff::new(folder, model, redactor, notice, budget);
+                Ok(Arc::new(handoff.map_err(SetupError::Store)?))
             }
         }
     }

@@ -402,7 +402,7 @@ async fn additions_win_and_everything_that_changes_replies_is_in_the_label() {
     assert_eq!(plain_label, format!("openai_chat {}/v1 m, dialect vllm", server.origin()));
     let first = build(&|settings| settings.http.dialect = named("openai_compatible")).label().to_owned();
     assert_eq!(first, format!("openai_chat {}/v1 m", server.origin()));
-    let body = json!({"min_p": 0.5, "chat_template_kwargs": {"x": 1}, "max_tokens": 7});
+    let body = json!({"min_p": 0.5, "chat_template_kwargs": {"x": 1}, "top_p": 0.25});
     let body = body.as_object().unwrap();
     let changes: [&dyn Fn(&mut Settings); 7] = [
         &|settings| settings.http.thinking = ThinkingMode::Disabled,
@@ -430,7 +430,7 @@ async fn additions_win_and_everything_that_changes_replies_is_in_the_label() {
     .unwrap();
     let sent = &server.requests()[0].body;
     assert_eq!(sent["chat_template_kwargs"], json!({"enable_thinking": true, "x": 1}));
-    assert_eq!((&sent["min_p"], &sent["max_tokens"]), (&json!(0.5), &json!(7)));
+    assert_eq!((&sent["min_p"], &sent["top_p"]), (&json!(0.5), &json!(0.25)));
 }
 
 #[tokio::test]
@@ -489,6 +489,10 @@ fn mistakes_in_a_file_name_the_line_or_row_and_the_remedy() {
         (row("like = \"nobody\""), vec!["dialect \"mine\"", "nobody", "comes before"]),
         (row("base_url = \"ftp://x\""), vec!["dialect \"mine\"", "base_url"]),
         (row("api = \"messages\"\nthinking = \"qwen_top\""), vec!["thinking = \"qwen_top\"", "messages"]),
+        (
+            row("extra_body = { min_p = 1, max_tokens = 7 }"),
+            vec!["dialect \"mine\"", "`max_tokens`", "take it out"],
+        ),
         (row("headers = { Authorization = \"x\" }"), vec!["headers.Authorization", "api_key_env"]),
         (format!("{}{}", row(""), row("")), vec!["two rows", "keep one"]),
         ("\n[[dialect]]\nname = \"a b\"\n".into(), vec!["a b", "letters"]),

@@ -183,6 +183,46 @@ async fn the_time_of_a_call_ends_its_retries_with_a_word_why() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_lesson_that_took_all_the_time_is_followed_by_no_attempt() {
+    let short = Limits { call_timeout: Duration::from_secs(10), ..limits() };
+    let fake =
+        Fake::new([after(4, temporary(Some(3))), after(2, Act::Fault(FaultKind::Learned)), Act::Reply]);
+    let budget = budget(BudgetConfig::default());
+    let model = patient(&fake, short, &budget);
+    assert_eq!(model.chat(&chat("x"), &deaf()).await.unwrap().text, "fine");
+
+    let fake = Fake::new([
+        after(4, temporary(Some(4))),
+        Act::After(1, Box::new(Act::Fault(FaultKind::Learned))),
+        after(1, Act::Fault(FaultKind::Learned)),
+        Act::Reply,
+    ]);
+    let budget = self::budget(BudgetConfig::default());
+    let error = patient(&fake, short, &budget).chat(&chat("x"), &deaf()).await.unwrap_err();
+    assert!(error.to_string().contains("model.call_timeout_s = 10"), "{error}");
+    assert_eq!((fake.attempts(), budget.used().0.calls), (3, 3), "nothing is sent, nothing is paid for");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_cap_on_time_ends_every_wait_and_nothing_is_sent_after_it() {
+    // A server that asks for a minute; a minute's quota that is used up.
+    for (acts, quota) in [(vec![temporary(Some(50)), Act::Reply], 0), (vec![Act::Reply], 1)] {
+        let fake = Fake::new(acts);
+        let time = budget(BudgetConfig { max_seconds: 20, ..BudgetConfig::default() });
+        let model = patient(&fake, limits(), &time).within(Quota::new(0, quota, 0));
+        let start = Instant::now();
+        let (live, request) = (deaf(), chat("x"));
+        if quota == 1 {
+            model.chat(&request, &live).await.unwrap();
+        }
+        let error = model.chat(&request, &live).await.unwrap_err();
+        assert!(error.to_string().contains("budget.max_seconds = 20"), "{error}");
+        assert!((19..=20).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+        assert_eq!((fake.attempts(), time.used().0.calls, time.used().1), (1, 1, Usage::default()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn every_attempt_is_paid_for_also_one_that_nobody_waited_for() {
     let fake = Fake::new([temporary(Some(1)), Act::Fault(FaultKind::Learned), Act::Reply, Act::Hang]);
     let budget = budget(BudgetConfig::default());
