@@ -1,5 +1,6 @@
 //! The stages of one optimisation step, in order.
 
+use super::Role;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -34,6 +35,24 @@ impl Phase {
         Phase::Evaluate,
         Phase::Gate,
     ];
+
+    /// Whose calls it makes.
+    pub fn asks(self) -> Option<Role> {
+        match self {
+            Phase::Baseline | Phase::Rollout | Phase::Evaluate | Phase::FinalSelection | Phase::Test => {
+                Some(Role::Target)
+            }
+            Phase::Reflect
+            | Phase::DeepReflect
+            | Phase::Aggregate
+            | Phase::Select
+            | Phase::Update
+            | Phase::SlowUpdate
+            | Phase::MetaSkill
+            | Phase::MetaReflect => Some(Role::Optimizer),
+            Phase::Review | Phase::Gate => None,
+        }
+    }
 
     pub fn name(self) -> &'static str {
         match self {

@@ -11,7 +11,7 @@ use super::{
 use crate::domain::{
     AppendixFlush, Author, Decision, Edit, EditOp, EditReport, EpochStage, FailureNote, GateDecision,
     GateScore, LrDecision, Origin, Patch, Phase, ProbeAnswer, Retuned, ReviewClose, ReviewComment,
-    ReviewMode, Rewrite, Skill, SkillFolder, SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy,
+    ReviewMode, Rewrite, Role, Skill, SkillFolder, SourceType, StageKind, StepRecord, StepRef, TimeoutPolicy,
     UpdateMode, Usage, skill_hash,
 };
 
@@ -320,6 +320,13 @@ impl RunState {
         let RunStatus::Paused { by } = &self.status else { return None };
         let alert = self.logs.iter().rev().find(|line| line.code.as_deref() == Some(BREAKER_OPEN))?;
         (by.0 == BREAKER).then_some(&alert.message)
+    }
+
+    /// The role whose answers people give through files just now.
+    pub fn handed_off(&self) -> Option<Role> {
+        let role = self.phase.filter(|_| self.status == RunStatus::Running)?.asks()?;
+        let backend = self.config.get("model")?.get(role.name())?.get("backend")?;
+        (backend == "handoff").then_some(role)
     }
 
     /// The review that waits for a decision.

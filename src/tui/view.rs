@@ -152,6 +152,10 @@ fn hints(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let reserved = spans_width(&always) as u16;
     let room = inner.width.saturating_sub(reserved + 2);
     let mut spans = Vec::new();
+    if let Some(role) = app.state.handed_off() {
+        let words = format!("answers of the {} are awaited in handoff/ of the run   ", role.name());
+        spans.push(span(Role::Review, words));
+    }
     for action in app.arrangement.focus.scope().hints() {
         let more = hint_spans(app, &[*action]);
         if spans_width(&spans) + spans_width(&more) > room as usize {

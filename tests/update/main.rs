@@ -25,7 +25,7 @@ mod surface;
 mod transcript;
 
 use client::{app, control, hear, key, played, press, text, welcome};
-use planish::domain::{Author, Decision, EditOp, ReviewClose, Skill, TimeoutPolicy};
+use planish::domain::{Author, Decision, EditOp, Phase, ReviewClose, Skill, TimeoutPolicy};
 use planish::event::{
     AckResult, BREAKER, BREAKER_OPEN, ClientLine, Command, EndStatus, Event, HostLine, LogLevel, Record,
 };
@@ -115,6 +115,21 @@ fn a_pause_by_the_circuit_breaker_says_why_until_it_ends() {
         next_event(&mut app, Event::Resumed { by: fixture::ann() });
         assert!(!text(&app).contains(why));
     }
+}
+
+#[test]
+fn a_phase_that_people_answer_through_files_says_so() {
+    let mut tape = fixture::rolling();
+    if let Event::RunStarted { config, .. } = &mut tape.records[0].event {
+        *config = serde_json::json!({"model": {"optimizer": {"backend": "handoff"}}});
+    }
+    let mut app = played((80, 24), &tape);
+    let awaited = "answers of the optimizer are awaited in handoff/ of the run";
+    assert!(!text(&app).contains(awaited), "the target is asked");
+    next_event(&mut app, Event::PhaseStarted { at: fixture::step(3), phase: Phase::Reflect });
+    assert!(text(&app).contains(awaited), "{}", text(&app));
+    next_event(&mut app, Event::Paused { by: fixture::ann() });
+    assert!(!text(&app).contains(awaited));
 }
 
 #[test]
